@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/memory/text"
+)
+
+const (
+	// maxEdges bounds the facts that a new one is linked to (behaviour.md 3).
+	maxEdges = 5
+	// rareTerms and rarePostings bound what looking for relatives reads, so
+	// that its cost does not grow with the workspace.
+	rareTerms    = 6
+	rarePostings = 64
+	// linkShare is the share of documents, and linkFloor the number, up to
+	// which a shared term says that two facts have to do with each other.
+	linkShare = 0.01
+	linkFloor = 16
+	// contextWeight is the weight of the edge to the preceding fact of the
+	// same topic.
+	contextWeight = 0.3
+)
+
+// idf is the inverse document frequency of BM25 (Robertson and Spärck Jones,
+// with the +1 that keeps it positive).
+func idf(docs, df int64) float64 {
+	return math.Log(1 + (float64(docs)-float64(df)+0.5)/(float64(df)+0.5))
+}
+
+// relative is a fact that shares rare terms with a text.
+type relative struct {
+	seq int64
+	// share is the idf of the shared rare terms over the idf of all the
+	// text's terms, 0 to 1.
+	share float64
+	// exact says that a whole identifier is among the shared terms.
+	exact bool
+}
+
+// relatives finds at most limit indexed facts that share the rarest of terms,
+// best first, then newest. Scope restricts them to one domain or topic.
+func relatives(q queryer, terms []text.Term, scope string, limit int) ([]relative, error) {
+	return relativesUpTo(q, terms, scope, limit, math.MaxInt64)
+}
+
+// relativesUpTo is relatives with terms that more than maxDF facts hold left
+// out.
+func relativesUpTo(q queryer, terms []text.Term, scope string, limit int, maxDF int64) ([]relative, error) {
+	names := make([]string, len(terms))
+	for i, t := range terms {
+		names[i] = t.Text
+	}
+	df, err := frequencies(q, names)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := indexStats(q)
+	if err != nil {
+		return nil, err
+	}
+	total := 0.0
+	known := make([]text.Term, 0, len(terms))
+	for _, t := range terms {
+		total += idf(stats.Docs, df[t.Text])
+		if n := df[t.Text]; n > 0 && n <= maxDF {
+			known = append(known, t)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b text.Term) int {
+		return cmp.Or(cmp.Compare(df[a.Text], df[b.Text]), cmp.Compare(a.Text, b.Text))
+	})
+	found := map[int64]*relative{}
+	for _, t := range known[:min(len(known), rareTerms)] {
+		seqs, err := postings(q, t.Text, scope, rarePostings)
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range seqs {
+			r := found[seq]
+			if r == nil {
+				r = &relative{seq: seq}
+				found[seq] = r
+			}
+			r.share += idf(stats.Docs, df[t.Text]) / total
+			r.exact = r.exact || t.Exact
+		}
+	}
+	out := make([]relative, 0, len(found))
+	for _, r := range found {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b relative) int {
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.seq, a.seq))
+	})
+	return out[:min(len(out), limit)], nil
+}
+
+// link writes the edges from a new fact, not yet in the index, to the active
+// facts it has to do with.
+func (t *tx) link(f *fact, x indexedText) error {
+	stats, err := indexStats(t)
+	if err != nil {
+		return err
+	}
+	maxDF := max(linkFloor, int64(linkShare*float64(stats.Docs)))
+	near, err := relativesUpTo(t, text.QueryTerms(f.Content), "", 4*maxEdges, maxDF)
+	if err != nil {
+		return err
+	}
+	linked := 0
+	for _, r := range near {
+		if linked == maxEdges {
+			break
+		}
+		kind := "related_to"
+		if r.exact {
+			kind = "references"
+		}
+		ok, err := t.edge(f.ID, r.seq, kind, math.Min(1, r.share))
+		if err != nil {
+			return err
+		}
+		if ok {
+			linked++
+		}
+	}
+	if linked == maxEdges {
+		return nil
+	}
+	var before int64
+	err = t.row("SELECT f.seq FROM facts f WHERE f.domain_id = ? AND f.topic_key = ? AND "+current+" AND f.seq < ? ORDER BY f.seq DESC LIMIT 1", f.domainID, f.topicKey, f.seq).Scan(&before)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(near[:min(len(near), 4*maxEdges)], func(r relative) bool { return r.seq == before }) {
+		return nil
+	}
+	_, err = t.edge(f.ID, before, "contextual", contextWeight)
+	return err
+}
+
+// edge links source to the fact in row target, when that is active.
+func (t *tx) edge(source string, target int64, kind string, weight float64) (bool, error) {
+	n, err := t.affected(`INSERT INTO edges (source, target, kind, weight, created_at)
+		SELECT ?, f.id, ?, ?, ? FROM facts f WHERE f.seq = ? AND `+current+` AND (f.valid_until = 0 OR f.valid_until > ?)
+		ON CONFLICT DO NOTHING`, source, kind, weight, t.now.Micros(), target, t.now.Micros())
+	return n > 0, err
+}
+
+// Edges lists the edges at one fact, strongest first.
+func (v *View) Edges(factID string) ([]record.Edge, error) {
+	rows, err := v.query("SELECT source, target, kind, weight, created_at FROM edges WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, source, target, kind", factID)
+	return collect(rows, err, func(r scanner) (e record.Edge, err error) {
+		var at int64
+		err = r.Scan(&e.Source, &e.Target, &e.Kind, &e.Weight, &at)
+		e.CreatedAt = record.FromMicros(at)
+		return e, err
+	})
+}

@@ -1,0 +1,478 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/polyphony-memory/polyphony/memory/conflict"
+	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/memory/text"
+)
+
+// The phases of a consolidation, in order.
+const (
+	PhaseExpireItems = "expire-items"
+	PhaseExpireFacts = "expire-facts"
+	PhasePromote     = "promote"
+	PhaseMerge       = "merge"
+	PhaseArchive     = "archive"
+)
+
+// The phases of a harmonization, in order.
+const (
+	PhaseBeliefs = "beliefs"
+	PhasePrune   = "prune"
+)
+
+const (
+	// fadedBelow and weakBelow say when a fact that nobody uses is archived
+	// (behaviour.md 9).
+	fadedBelow = 0.05
+	weakBelow  = 0.5
+	// mergeWindow bounds the facts that one fact is compared with when looking
+	// for duplicates and contradictions across topics.
+	mergeWindow = 16
+)
+
+func checkPage(req record.MaintenancePage) (after int64, err error) {
+	if req.Limit < 1 || req.Limit > 1000 {
+		return 0, record.Errorf(record.InvalidArgument, "limit", "a page considers 1 to 1000 items")
+	}
+	if req.Cursor == "" {
+		return 0, nil
+	}
+	after, err = strconv.ParseInt(req.Cursor, 10, 64)
+	if err != nil {
+		return 0, record.Errorf(record.InvalidArgument, "cursor", "the cursor is not one of a page")
+	}
+	return after, nil
+}
+
+// ConsolidatePage does one page of a consolidation phase. A page that changes
+// nothing leaves no trace, not even in the ledger.
+func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage) (record.ConsolidationPage, error) {
+	after, err := checkPage(req)
+	if err != nil {
+		return record.ConsolidationPage{}, err
+	}
+	return apply(ctx, s, "consolidate", req, func(t *tx) (record.ConsolidationPage, error) {
+		var page record.ConsolidationPage
+		page.Report.Skipped = []string{}
+		last, n, err := t.consolidate(req, after, &page.Report)
+		if n == req.Limit {
+			page.Next = strconv.FormatInt(last, 10)
+		}
+		r := page.Report
+		t.discard = r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
+		return page, err
+	})
+}
+
+// consolidate runs the page and returns its last row and how many it saw.
+func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record.ConsolidationReport) (last int64, n int, err error) {
+	switch req.Phase {
+	case PhaseExpireItems:
+		return t.expireItems(req, after, report)
+	case PhasePromote:
+		return t.promoteItems(req, after, report)
+	case PhaseExpireFacts:
+		return t.eachFact(req, after, report, "f.valid_until > 0 AND f.valid_until <= ?", func(f *fact) error {
+			report.Expired++
+			return t.archive(f, "expired", "its validity ended")
+		})
+	case PhaseMerge:
+		return t.eachFact(req, after, report, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error { return t.mergeInto(f, report) })
+	case PhaseArchive:
+		return t.eachFact(req, after, report, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
+			AND f.memory_type NOT IN ('instruction', 'preference', 'profile', 'relationship')
+			AND NOT EXISTS (SELECT 1 FROM belief_facts b WHERE b.fact_id = f.id)
+			AND NOT EXISTS (SELECT 1 FROM facts s WHERE s.superseded_by = f.id)
+			AND NOT EXISTS (SELECT 1 FROM policies p WHERE p.superseded_at = 0 AND instr(p.rule, f.id) > 0)`, func(f *fact) error {
+			if f.Confidence >= weakBelow || Decay(f.MemoryType, Confirmed(&f.Fact), t.now.Time) >= fadedBelow {
+				return nil
+			}
+			report.Archived++
+			return t.archive(f, "faded", "faded, weak and never recalled")
+		})
+	}
+	return 0, 0, record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
+}
+
+// eachFact runs do over the page of active facts that meet where, which takes
+// the time as its one argument, oldest first.
+func (t *tx) eachFact(req record.MaintenancePage, after int64, report *record.ConsolidationReport, where string, do func(*fact) error) (last int64, n int, err error) {
+	rows, err := t.query("SELECT "+factColumns+fromFacts+"WHERE "+current+" AND "+where+" AND f.seq > ? AND (? = '' OR f.agent = ?) ORDER BY f.seq LIMIT ?", t.now.Micros(), after, req.ForAgent, req.ForAgent, req.Limit)
+	facts, err := collect(rows, err, scanFact)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, f := range facts {
+		last = f.seq
+		if report != nil && req.Phase == PhaseMerge {
+			report.Considered++
+		}
+		if err := do(f); err != nil {
+			return 0, 0, err
+		}
+	}
+	return last, len(facts), nil
+}
+
+func (t *tx) keptItems(req record.MaintenancePage, after int64, where string) ([]Row[sessionItem], error) {
+	rows, err := t.query("SELECT "+itemColumns+" FROM session_items WHERE state = 'kept' AND "+where+" AND seq > ? AND (? = '' OR agent = ?) ORDER BY seq LIMIT ?", t.now.Micros(), after, req.ForAgent, req.ForAgent, req.Limit)
+	return collect(rows, err, scanItem)
+}
+
+func (t *tx) expireItems(req record.MaintenancePage, after int64, report *record.ConsolidationReport) (last int64, n int, err error) {
+	items, err := t.keptItems(req, after, "expires_at > 0 AND expires_at <= ?")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, it := range items {
+		last = it.Seq
+		report.Considered++
+		report.Expired++
+		if err := t.exec("UPDATE session_items SET state = 'expired' WHERE seq = ?", it.Seq); err != nil {
+			return 0, 0, err
+		}
+	}
+	return last, len(items), nil
+}
+
+// promoteItems proposes the kept session items, oldest first, as facts of
+// their agents. One that cannot be taken is skipped and reported.
+func (t *tx) promoteItems(req record.MaintenancePage, after int64, report *record.ConsolidationReport) (last int64, n int, err error) {
+	items, err := t.keptItems(req, after, "(expires_at = 0 OR expires_at > ?)")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, it := range items {
+		last = it.Seq
+		report.Considered++
+		item := it.Value
+		out, err := t.promote(item)
+		var refused *record.Error
+		if errors.As(err, &refused) && refused.Code != record.Unavailable && refused.Code != record.StoreCorrupt {
+			report.Skipped = append(report.Skipped, fmt.Sprintf("item %s: %s", item.ID, refused.Code))
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if out.Status == record.StatusReMentioned {
+			report.ReMentioned++
+		} else {
+			report.Promoted++
+		}
+		report.Conflicts += len(out.Conflicts)
+		if err := t.exec("UPDATE session_items SET state = 'promoted', fact_id = ? WHERE seq = ?", out.FactID, it.Seq); err != nil {
+			return 0, 0, err
+		}
+	}
+	return last, len(items), nil
+}
+
+// promote proposes one session item. Without a domain of its own it goes to
+// working-memory, without a topic under its session.
+func (t *tx) promote(item sessionItem) (record.ProposeFactResult, error) {
+	domain, topic := item.Domain, item.Topic
+	if domain == "" {
+		domain = "working-memory"
+	}
+	if text.Blank(topic) {
+		topic = "session " + item.SessionID
+	}
+	p, err := checkProposal(record.ProposeFact{
+		Caller: record.Caller{Agent: item.Agent, Role: item.role}, Domain: domain, Topic: topic, Content: item.Content,
+		Veracity: string(item.Veracity), Confidence: &item.Importance, MemoryType: string(item.MemoryType), OccurredAt: item.CreatedAt,
+		SourceObservationIDs: []string{item.ID},
+	})
+	if err != nil {
+		return record.ProposeFactResult{}, err
+	}
+	return t.propose(p)
+}
+
+// mergeInto retires f's later duplicates in other topics of its domain in
+// favour of the stronger of each two.
+func (t *tx) mergeInto(f *fact, report *record.ConsolidationReport) error {
+	near, err := t.domainRelatives(f)
+	if err != nil {
+		return err
+	}
+	for _, o := range near {
+		if o.seq < f.seq || o.topicKey == f.topicKey {
+			continue
+		}
+		verdict := conflict.Compare(f.statement(), o.statement())
+		if verdict.Relation != conflict.Duplicate {
+			continue
+		}
+		winner, loser := f, o
+		if strength(o.Confidence, o.Veracity) > strength(f.Confidence, f.Veracity)+strengthTolerance {
+			winner, loser = o, f
+		}
+		kept, err := t.sourceOfBelief(loser.ID)
+		if err != nil {
+			return err
+		}
+		if kept {
+			continue
+		}
+		reason := "the same statement in another topic: " + verdict.Reason
+		if err := t.supersede(loser, winner, record.ConflictMerged, reason); err != nil {
+			return err
+		}
+		if _, err := t.conflictRow(record.ConflictMerged, winner.ID, loser.ID, winner.ID, loser.ID, verdict.Rule, reason); err != nil {
+			return err
+		}
+		err = t.exec("UPDATE facts SET mention_count = mention_count + ?, confidence = max(confidence, ?), version = version + 1 WHERE seq = ?", loser.MentionCount, loser.Confidence, winner.seq)
+		if err != nil {
+			return err
+		}
+		report.Merged++
+		if loser == f {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *tx) sourceOfBelief(id string) (bool, error) {
+	var n int
+	err := t.row("SELECT count(*) FROM belief_facts WHERE fact_id = ?", id).Scan(&n)
+	return n > 0, err
+}
+
+// domainRelatives returns the active facts of f's domain that share its
+// rarest terms, f left out.
+func (t *tx) domainRelatives(f *fact) ([]*fact, error) {
+	near, err := relatives(t, text.QueryTerms(f.Content), domainToken(f.domainID), mergeWindow)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*fact, 0, len(near))
+	for _, r := range near {
+		if r.seq == f.seq {
+			continue
+		}
+		rows, err := t.query("SELECT "+factColumns+fromFacts+"WHERE f.seq = ? AND "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", r.seq, t.now.Micros())
+		found, err := collect(rows, err, scanFact)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// HarmonizePage does one page of a harmonization phase.
+func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (record.HarmonizationPage, error) {
+	after, err := checkPage(req)
+	if err != nil {
+		return record.HarmonizationPage{}, err
+	}
+	return apply(ctx, s, "harmonize", req, func(t *tx) (record.HarmonizationPage, error) {
+		var page record.HarmonizationPage
+		var err error
+		switch req.Phase {
+		case PhaseBeliefs:
+			var last int64
+			var n int
+			last, n, err = t.eachFact(req, after, nil, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error {
+				page.Report.Considered++
+				return t.harmonize(f, &page.Report)
+			})
+			if n == req.Limit {
+				page.Next = strconv.FormatInt(last, 10)
+			}
+		case PhasePrune:
+			err = t.pruneBeliefs(&page.Report)
+		default:
+			err = record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
+		}
+		r := page.Report
+		t.discard = r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
+		return page, err
+	})
+}
+
+// holders returns the distinct agents that stated or mentioned the facts.
+func (t *tx) holders(facts []*fact) ([]string, error) {
+	ids := make([]string, len(facts))
+	for i, f := range facts {
+		ids[i] = f.ID
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.query(`SELECT DISTINCT e.agent FROM json_each(?) j JOIN fact_events e ON e.fact_id = j.value
+		WHERE e.kind IN ('created', 're-mentioned') AND e.agent <> '' ORDER BY e.agent`, string(list))
+	return collect(rows, err, scanOne[string])
+}
+
+// harmonize looks at one fact: its cluster of agreeing facts becomes a belief
+// when at least two agents hold it, and a fact of other agents that opposes it
+// opens a row.
+func (t *tx) harmonize(f *fact, report *record.HarmonizationReport) error {
+	near, err := t.domainRelatives(f)
+	if err != nil {
+		return err
+	}
+	cluster := []*fact{f}
+	var opposed []related
+	for _, o := range near {
+		switch verdict := conflict.Compare(f.statement(), o.statement()); verdict.Relation {
+		case conflict.Duplicate:
+			cluster = append(cluster, o)
+		case conflict.Contradiction:
+			opposed = append(opposed, related{o, verdict})
+		}
+	}
+	slices.SortFunc(cluster, func(a, b *fact) int { return int(a.seq - b.seq) })
+	if cluster[0] == f {
+		// The oldest of a cluster stands for it; the others pass.
+		if err := t.believe(cluster, report); err != nil {
+			return err
+		}
+	}
+	for _, r := range opposed {
+		if r.fact.seq < f.seq {
+			continue
+		}
+		if err := t.oppose(f, r, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// believe makes or updates the belief of a cluster that several agents hold.
+func (t *tx) believe(cluster []*fact, report *record.HarmonizationReport) error {
+	agents, err := t.holders(cluster)
+	if err != nil || len(agents) < 2 {
+		return err
+	}
+	mean := 0.0
+	ids := make([]string, len(cluster))
+	for i, f := range cluster {
+		mean += f.Confidence / float64(len(cluster))
+		ids[i] = f.ID
+	}
+	slices.Sort(ids)
+	confidence := math.Min(0.95, math.Max(0.5, mean+math.Min(0.2, 0.1*float64(len(agents)-1))))
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	held, err := json.Marshal(agents)
+	if err != nil {
+		return err
+	}
+	rows, err := t.query(`SELECT b.id, b.domain_id, '', '', b.topic, b.statement, b.confidence, b.agents, b.version, b.created_at, b.updated_at,
+		  (SELECT json_group_array(fact_id) FROM (SELECT fact_id FROM belief_facts m WHERE m.belief_id = b.id ORDER BY fact_id))
+		FROM beliefs b WHERE b.id IN (SELECT m.belief_id FROM json_each(?) j JOIN belief_facts m ON m.fact_id = j.value) ORDER BY b.created_at, b.id LIMIT 1`, string(list))
+	existing, err := collect(rows, err, func(r scanner) (record.Belief, error) {
+		b, _, err := scanBelief(r)
+		return b, err
+	})
+	if err != nil {
+		return err
+	}
+	first := cluster[0]
+	var id string
+	if len(existing) > 0 {
+		b := existing[0]
+		if slices.Equal(b.FactIDs, ids) && slices.Equal(b.Agents, agents) && math.Abs(b.Confidence-confidence) < strengthTolerance && b.Statement == first.Content {
+			return nil
+		}
+		id = b.ID
+		report.BeliefsUpdated++
+		err = t.exec("UPDATE beliefs SET topic = ?, statement = ?, confidence = ?, agents = ?, version = version + 1, updated_at = ? WHERE id = ?", first.Topic, first.Content, confidence, string(held), t.now.Micros(), id)
+	} else {
+		if id, err = newID(); err != nil {
+			return err
+		}
+		report.BeliefsCreated++
+		err = t.exec("INSERT INTO beliefs (id, domain_id, topic, statement, confidence, agents, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)", id, first.domainID, first.Topic, first.Content, confidence, string(held), t.now.Micros(), t.now.Micros())
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.exec("DELETE FROM belief_facts WHERE belief_id = ?", id); err != nil {
+		return err
+	}
+	return t.exec("INSERT INTO belief_facts (fact_id, belief_id) SELECT value, ? FROM json_each(?) WHERE true ON CONFLICT (fact_id) DO UPDATE SET belief_id = excluded.belief_id", id, string(list))
+}
+
+// oppose opens a row between facts that different agents hold, unless the pair
+// has a row already, open or settled.
+func (t *tx) oppose(f *fact, r related, report *record.HarmonizationReport) error {
+	mine, err := t.holders([]*fact{f})
+	if err != nil {
+		return err
+	}
+	theirs, err := t.holders([]*fact{r.fact})
+	if err != nil {
+		return err
+	}
+	if len(mine) == 0 || len(theirs) == 0 || slices.ContainsFunc(mine, func(a string) bool { return slices.Contains(theirs, a) }) {
+		return nil
+	}
+	a, b := pairOf(f.ID, r.fact.ID)
+	var known int
+	if err := t.row("SELECT count(*) FROM conflicts WHERE fact_a = ? AND fact_b = ?", a, b).Scan(&known); err != nil || known > 0 {
+		return err
+	}
+	who := fmt.Sprintf("held by %s against %s: ", strings.Join(mine, ", "), strings.Join(theirs, ", "))
+	if _, err := t.conflictRow(record.ConflictCrossAgent, f.ID, r.fact.ID, "", "", r.verdict.Rule, who+r.verdict.Reason); err != nil {
+		return err
+	}
+	report.ConflictsOpened++
+	return nil
+}
+
+// pruneBeliefs lets go of facts that are no longer current, and of beliefs
+// that fewer than two agents hold then.
+func (t *tx) pruneBeliefs(report *record.HarmonizationReport) error {
+	err := t.exec(`DELETE FROM belief_facts WHERE fact_id IN (SELECT m.fact_id FROM belief_facts m JOIN facts f ON f.id = m.fact_id
+		WHERE NOT (`+current+`) OR f.valid_until > 0 AND f.valid_until <= ?)`, t.now.Micros())
+	if err != nil {
+		return err
+	}
+	n, err := t.affected(`DELETE FROM beliefs WHERE id IN (SELECT b.id FROM beliefs b WHERE
+		(SELECT count(DISTINCT e.agent) FROM belief_facts m JOIN fact_events e ON e.fact_id = m.fact_id
+		 WHERE m.belief_id = b.id AND e.kind IN ('created', 're-mentioned') AND e.agent <> '') < 2)`)
+	report.BeliefsRemoved += int(n)
+	return err
+}
+
+func scanBelief(r scanner) (b record.Belief, domain int64, err error) {
+	var repo, name, agents, facts string
+	var created, updated int64
+	err = r.Scan(&b.ID, &domain, &repo, &name, &b.Topic, &b.Statement, &b.Confidence, &agents, &b.Version, &created, &updated, &facts)
+	if err != nil {
+		return b, 0, err
+	}
+	b.Domain, b.CreatedAt, b.UpdatedAt = fullName(repo, name), record.FromMicros(created), record.FromMicros(updated)
+	if err := errors.Join(json.Unmarshal([]byte(agents), &b.Agents), json.Unmarshal([]byte(facts), &b.FactIDs)); err != nil {
+		return b, 0, record.Wrap(record.StoreCorrupt, err, "belief %s is unreadable", b.ID)
+	}
+	return b, domain, nil
+}
+
+// FinishMaintenance notes when a run of kind ("consolidated", "harmonized")
+// ended.
+func (s *Store) FinishMaintenance(ctx context.Context, kind string, c record.Caller) error {
+	_, err := apply(ctx, s, "finish-maintenance", c, func(t *tx) (struct{}, error) {
+		return struct{}{}, t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", "last_"+kind, t.now.Micros())
+	})
+	return err
+}

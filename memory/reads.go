@@ -1,0 +1,238 @@
+package memory
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/memory/text"
+)
+
+// Row is a value with its place in the file, which a later page starts after.
+type Row[T any] struct {
+	Seq   int64
+	Value T
+}
+
+// FactRow is a fact with what ranking needs beside it.
+type FactRow struct {
+	record.Fact
+	// Seq is the fact's row in the lexical index; later facts have higher ones.
+	Seq int64
+	// DomainID is the row of its domain.
+	DomainID int64
+}
+
+func (v *View) factRow(f *fact) FactRow {
+	f.Workspace = v.Workspace()
+	return FactRow{Fact: f.Fact, Seq: f.seq, DomainID: f.domainID}
+}
+
+// Fact returns one fact, current or not.
+//
+// Errors: NotFound.
+func (v *View) Fact(id string) (record.Fact, error) {
+	f, err := getFact(v, "fact_id", id)
+	if err != nil {
+		return record.Fact{}, err
+	}
+	return v.factRow(f).Fact, nil
+}
+
+// FactsAt returns the facts in the given rows of the lexical index that are
+// current and that the scope shows, by row.
+func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", string(list), v.now.Micros())
+	found, err := collect(rows, err, scanFact)
+	out := make(map[int64]FactRow, len(found))
+	for _, f := range found {
+		if !scope.Hidden(f.domainID) {
+			out[f.seq] = v.factRow(f)
+		}
+	}
+	return out, err
+}
+
+// Disputed returns which of the facts stand in an open conflict.
+func (v *View) Disputed(ids []string) (map[string]bool, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := v.query(`SELECT DISTINCT j.value FROM json_each(?) j WHERE
+		EXISTS (SELECT 1 FROM conflicts c WHERE c.fact_a = j.value AND c.open = 1) OR EXISTS (SELECT 1 FROM conflicts c WHERE c.fact_b = j.value AND c.open = 1)`, string(list))
+	found, err := collect(rows, err, scanOne[string])
+	out := make(map[string]bool, len(found))
+	for _, id := range found {
+		out[id] = true
+	}
+	return out, err
+}
+
+// Facts lists the facts in scope, oldest first, after the cursor row; all
+// includes superseded, archived and expired ones, marked.
+func (v *View) Facts(scope Scope, all bool, after int64, limit int) ([]Row[record.Fact], error) {
+	out := []Row[record.Fact]{}
+	for len(out) < limit {
+		rows, err := v.query("SELECT "+factColumns+fromFacts+`WHERE f.seq > ?1 AND (?2 = 0 OR f.domain_id = ?2)
+			AND (?3 OR `+current+` AND (f.valid_until = 0 OR f.valid_until > ?4)) ORDER BY f.seq LIMIT ?5`, after, scope.Domain, all, v.now.Micros(), limit)
+		found, err := collect(rows, err, scanFact)
+		if err != nil || len(found) == 0 {
+			return out, err
+		}
+		for _, f := range found {
+			after = f.seq
+			if !scope.Hidden(f.domainID) && len(out) < limit {
+				out = append(out, Row[record.Fact]{f.seq, v.factRow(f).Fact})
+			}
+		}
+	}
+	return out, nil
+}
+
+// maxChain bounds the facts of one history that are read.
+const maxChain = 1000
+
+// History returns the whole chain that a fact belongs to: what it superseded,
+// and what superseded it, oldest first, with every event of each.
+//
+// Errors: NotFound.
+func (v *View) History(id string) (record.FactHistory, error) {
+	h := record.FactHistory{FactID: id, Chain: []record.Fact{}, Events: []record.FactEvent{}}
+	if _, err := v.Fact(id); err != nil {
+		return h, err
+	}
+	ids, err := v.chain(id)
+	if err != nil {
+		return h, err
+	}
+	for _, id := range ids {
+		f, err := v.Fact(id)
+		if err != nil {
+			return h, err
+		}
+		h.Chain = append(h.Chain, f)
+		rows, err := v.query("SELECT fact_id, at, kind, agent, role, other, veracity, confidence, reason FROM fact_events WHERE fact_id = ? ORDER BY seq", id)
+		events, err := collect(rows, err, func(r scanner) (e record.FactEvent, err error) {
+			var at int64
+			err = r.Scan(&e.FactID, &at, &e.Kind, &e.Agent, &e.Role, &e.Other, &e.Veracity, &e.Confidence, &e.Reason)
+			e.At = record.FromMicros(at)
+			return e, err
+		})
+		if err != nil {
+			return h, err
+		}
+		h.Events = append(h.Events, events...)
+	}
+	slices.SortStableFunc(h.Events, func(a, b record.FactEvent) int { return a.At.Compare(b.At.Time) })
+	return h, nil
+}
+
+// chain returns the ids of every fact joined to id by supersession, oldest
+// first.
+func (v *View) chain(id string) ([]string, error) {
+	rows, err := v.query(`WITH RECURSIVE chain(id) AS (
+		  SELECT ?1
+		  UNION
+		  SELECT x.id FROM (
+		    SELECT f.superseded_by AS id, f.id AS via FROM facts f WHERE f.superseded_by IS NOT NULL
+		    UNION ALL
+		    SELECT f.id AS id, f.superseded_by AS via FROM facts f WHERE f.superseded_by IS NOT NULL
+		  ) x JOIN chain c ON x.via = c.id
+		)
+		SELECT f.id FROM chain c JOIN facts f ON f.id = c.id ORDER BY f.created_at, f.seq LIMIT ?2`, id, maxChain)
+	return collect(rows, err, scanOne[string])
+}
+
+// HistoryLength counts the facts of a fact's chain up to itself: 1 when it
+// superseded nothing.
+func (v *View) HistoryLength(id string) (int, error) {
+	var n int
+	err := v.row(`WITH RECURSIVE before(id) AS (SELECT ?1 UNION SELECT f.id FROM facts f JOIN before b ON f.superseded_by = b.id)
+		SELECT count(*) FROM before`, id).Scan(&n)
+	return n, err
+}
+
+// Conflicts lists conflict rows, newest first, from before the cursor.
+func (v *View) Conflicts(openOnly bool, scope Scope, before string, limit int) ([]record.Conflict, error) {
+	rows, err := v.query("SELECT "+conflictColumns+`, a.domain_id, b.domain_id`+fromConflicts+`WHERE (?1 = 0 OR c.open = 1) AND (?2 = '' OR c.id < ?2) ORDER BY c.id DESC LIMIT ?3`, openOnly, before, limit)
+	out := []record.Conflict{}
+	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
+		var da, db int64
+		c, err := scanConflict(withMore{r, []any{&da, &db}})
+		if err == nil && !scope.Hidden(da) && !scope.Hidden(db) {
+			out = append(out, c)
+		}
+		return struct{}{}, err
+	})
+	return out, err
+}
+
+// withMore scans further columns after those that the inner scan names.
+type withMore struct {
+	scanner
+	more []any
+}
+
+func (w withMore) Scan(dest ...any) error { return w.scanner.Scan(append(dest, w.more...)...) }
+
+// StaleMatch is a superseded fact that a statement repeats, and what holds now.
+type StaleMatch struct {
+	Old, Current record.Fact
+	// Replaced is false when it was withdrawn without a successor.
+	Replaced bool
+}
+
+// StaleVersion looks for a superseded fact with the statement's identity, in
+// any topic that does not hold it as current somewhere.
+func (v *View) StaleVersion(statement string) (*StaleMatch, error) {
+	key := text.ContentKey(statement)
+	contentKey := key[:]
+	var active int
+	if err := v.row("SELECT count(*) FROM (SELECT 1 FROM facts f WHERE f.content_key = ? AND "+current+" LIMIT 1)", contentKey).Scan(&active); err != nil {
+		return nil, err
+	}
+	if active > 0 {
+		return nil, nil
+	}
+	rows, err := v.query("SELECT "+factColumns+fromFacts+"WHERE f.content_key = ? AND f.superseded_at > 0 ORDER BY f.superseded_at DESC, f.seq DESC LIMIT 1", contentKey)
+	found, err := collect(rows, err, scanFact)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	m := &StaleMatch{Old: v.factRow(found[0]).Fact}
+	next := m.Old
+	for range maxChain {
+		if next.SupersededBy == "" {
+			break
+		}
+		if next, err = v.Fact(next.SupersededBy); err != nil {
+			return nil, err
+		}
+	}
+	if next.ID != m.Old.ID && next.Active(v.now) {
+		m.Current, m.Replaced = next, true
+	}
+	return m, nil
+}
+
+// Beliefs lists what several agents hold, in scope, by domain, then oldest
+// first.
+func (v *View) Beliefs(scope Scope) ([]record.Belief, error) {
+	rows, err := v.query(`SELECT b.id, b.domain_id, d.repo, d.name, b.topic, b.statement, b.confidence, b.agents, b.version, b.created_at, b.updated_at,
+		  (SELECT json_group_array(fact_id) FROM (SELECT fact_id FROM belief_facts m WHERE m.belief_id = b.id ORDER BY fact_id))
+		FROM beliefs b JOIN domains d ON d.id = b.domain_id ORDER BY d.repo, d.name_key, b.created_at, b.id`)
+	out := []record.Belief{}
+	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
+		b, domain, err := scanBelief(r)
+		if err == nil && !scope.Hidden(domain) {
+			out = append(out, b)
+		}
+		return struct{}{}, err
+	})
+	return out, err
+}

@@ -1,0 +1,343 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+const (
+	// maxBatch bounds the operations of one transaction: enough to spread the
+	// cost of a sync thin (measured in docs/benchmarks.md), few enough that a
+	// transaction stays short for other processes.
+	maxBatch = 256
+	// queueDepth bounds the operations that wait; a caller past it blocks.
+	queueDepth = 1024
+	// busyPatience is how long the writer waits for another process's
+	// transactions before it reports Unavailable.
+	busyPatience = 60 * time.Second
+)
+
+// operation is one queued change: its identity in the ledger and its effect.
+type operation struct {
+	ctx      context.Context
+	kind     string
+	key      string
+	hash     string
+	caller   record.Caller
+	effect   func(*tx) (any, error)
+	result   []byte
+	err      error
+	finished chan struct{}
+}
+
+// writer is the one goroutine that changes the file.
+type writer struct {
+	store *Store
+	conn  *conn
+	queue chan *operation
+	// mu guards closed against a send on queue.
+	mu     sync.RWMutex
+	closed bool
+	done   chan struct{}
+}
+
+func newWriter(s *Store, c *conn) *writer {
+	w := &writer{
+		store: s, conn: c,
+		queue: make(chan *operation, queueDepth), done: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// close lets queued operations finish and ends the goroutine.
+func (w *writer) close() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.done
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for first := range w.queue {
+		batch := append(make([]*operation, 0, maxBatch), first)
+	fill:
+		for len(batch) < w.store.maxBatch {
+			select {
+			case op, open := <-w.queue:
+				if !open {
+					break fill
+				}
+				batch = append(batch, op)
+			default:
+				break fill
+			}
+		}
+		w.commit(batch)
+		for _, op := range batch {
+			close(op.finished)
+		}
+	}
+}
+
+// submit queues op and waits for it. When the caller's context ends first the
+// operation may still commit; the caller can ask again with the same key.
+func (w *writer) submit(ctx context.Context, op *operation) error {
+	w.mu.RLock()
+	if w.closed {
+		w.mu.RUnlock()
+		return record.Errorf(record.Unavailable, "", "the workspace is closing")
+	}
+	select {
+	case w.queue <- op:
+		w.mu.RUnlock()
+	case <-ctx.Done():
+		w.mu.RUnlock()
+		return record.Wrap(record.Unavailable, ctx.Err(), "the caller gave up before the write was queued")
+	}
+	select {
+	case <-op.finished:
+		return op.err
+	case <-ctx.Done():
+		return record.Wrap(record.Unavailable, ctx.Err(), "the caller gave up before the write was answered")
+	}
+}
+
+// commit runs the batch in one transaction. Each operation has its own
+// savepoint, so one that fails leaves the others; a failure of the transaction
+// itself fails them all, and nothing of them is written.
+func (w *writer) commit(batch []*operation) {
+	if err := w.begin(); err != nil {
+		failAll(batch, err)
+		return
+	}
+	wrote := false
+	for _, op := range batch {
+		changed, err := w.one(op)
+		if err != nil {
+			_ = w.raw("ROLLBACK")
+			failAll(batch, err)
+			return
+		}
+		wrote = wrote || changed
+	}
+	end := "COMMIT"
+	if wrote {
+		t := &tx{writer: w, now: record.At(w.store.now())}
+		if err := t.writeRecalls(w.store.recalls.take()); err != nil {
+			w.store.log.Warn("recall counts were not written", "workspace", w.store.workspace, "error", err)
+		}
+	} else {
+		end = "ROLLBACK"
+	}
+	if err := w.raw(end); err != nil {
+		_ = w.raw("ROLLBACK")
+		failAll(batch, storeError(err))
+		return
+	}
+	if wrote {
+		w.store.generation.Add(1)
+	}
+}
+
+// begin takes SQLite's write lock, waiting for other processes.
+func (w *writer) begin() error {
+	deadline := time.Now().Add(busyPatience)
+	for {
+		err := w.raw("BEGIN IMMEDIATE")
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return storeError(err)
+		}
+	}
+}
+
+// one runs a single operation; changed says whether it left something to
+// commit. The error is one of the transaction, after which nothing in it can
+// be trusted; the operation's own error is in op.err.
+func (w *writer) one(op *operation) (changed bool, txErr error) {
+	if err := op.ctx.Err(); err != nil {
+		op.err = record.Wrap(record.Unavailable, err, "the caller gave up before the write began")
+		return false, nil
+	}
+	t := &tx{writer: w, caller: op.caller, now: record.At(w.store.now())}
+	if op.key != "" {
+		var hash string
+		var result []byte
+		err := t.row("SELECT request_hash, result FROM operations WHERE key = ?", op.key).Scan(&hash, &result)
+		switch {
+		case err == nil && hash != op.hash:
+			op.err = record.Errorf(record.IdempotencyKeyReused, "key", "the key was used before with another request")
+			return false, nil
+		case err == nil:
+			op.result = result
+			return false, nil
+		case !errors.Is(err, sql.ErrNoRows):
+			return false, storeError(err)
+		}
+	}
+	if err := w.raw("SAVEPOINT operation"); err != nil {
+		return false, storeError(err)
+	}
+	result, err := runEffect(t, op.effect)
+	if err == nil {
+		op.result, err = json.Marshal(result)
+	}
+	if err == nil && op.key != "" && !t.discard {
+		err = t.exec("INSERT INTO operations (key, kind, request_hash, result, committed_at) VALUES (?, ?, ?, ?, ?)",
+			op.key, op.kind, op.hash, string(op.result), t.now.Micros())
+	}
+	if err != nil || t.discard {
+		op.err = opError(err)
+		if rb := w.raw("ROLLBACK TO operation"); rb != nil {
+			return false, storeError(errors.Join(err, rb))
+		}
+		if rb := w.raw("RELEASE operation"); rb != nil {
+			return false, storeError(errors.Join(err, rb))
+		}
+		return false, nil
+	}
+	if err := w.raw("RELEASE operation"); err != nil {
+		return false, storeError(err)
+	}
+	return true, nil
+}
+
+// runEffect keeps a panic in one operation from ending the process.
+func runEffect(t *tx, effect func(*tx) (any, error)) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.writer.store.log.Error("a write panicked", "panic", fmt.Sprint(r))
+			err = record.Errorf(record.Unavailable, "", "internal error in a write")
+		}
+	}()
+	return effect(t)
+}
+
+func failAll(batch []*operation, err error) {
+	for _, op := range batch {
+		op.result, op.err = nil, opError(err)
+	}
+}
+
+// opError passes our own errors through and names the others.
+func opError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *record.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return storeError(err)
+}
+
+// raw runs a statement without arguments. Statements of the writer run with a
+// background context: a half-done operation is undone by its savepoint, never
+// by an interrupt in the middle of a batch that others share.
+func (w *writer) raw(query string) error {
+	_, err := w.conn.exec(context.Background(), query)
+	return err
+}
+
+// tx is what an effect sees: the open transaction, one fixed time, the caller.
+type tx struct {
+	writer *writer
+	caller record.Caller
+	now    record.Time
+	// discard asks for the result without the change (a dry run).
+	discard bool
+}
+
+func (t *tx) exec(query string, args ...any) error {
+	_, err := t.affected(query, args...)
+	return err
+}
+
+// affected runs query and returns how many rows it changed.
+func (t *tx) affected(query string, args ...any) (int64, error) {
+	res, err := t.writer.conn.exec(context.Background(), query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// insert runs an INSERT and returns the new row id.
+func (t *tx) insert(query string, args ...any) (int64, error) {
+	res, err := t.writer.conn.exec(context.Background(), query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	return t.writer.conn.query(context.Background(), query, args...)
+}
+
+func (t *tx) row(query string, args ...any) scanner {
+	return t.writer.conn.row(context.Background(), query, args...)
+}
+
+func (t *tx) clock() record.Time { return t.now }
+
+// apply is the one way to change a workspace: the request's identity in the
+// ledger, its effect and its result commit together.
+func apply[Res any](ctx context.Context, s *Store, kind string, req record.Request, effect func(*tx) (Res, error)) (Res, error) {
+	caller := req.Origin()
+	return applyAs(ctx, s, kind, caller.Key, req, effect)
+}
+
+// applyAs is apply under another ledger key than the caller's, for one step of
+// a larger call.
+func applyAs[Res any](ctx context.Context, s *Store, kind, key string, req record.Request, effect func(*tx) (Res, error)) (Res, error) {
+	var zero Res
+	if err := req.Origin().Check(); err != nil {
+		return zero, err
+	}
+	if s.readOnly {
+		return zero, record.Errorf(record.Unavailable, "", "the workspace file is read-only")
+	}
+	hash := record.RequestHash(kind, req)
+	op := &operation{
+		ctx: ctx, kind: kind, key: key, hash: hash, caller: req.Origin(),
+		finished: make(chan struct{}),
+		effect: func(t *tx) (any, error) {
+			res, err := effect(t)
+			if r, ok := any(&res).(interface{ Stamp(string) }); ok {
+				r.Stamp(hash)
+			}
+			return res, err
+		},
+	}
+	if err := s.writer.submit(ctx, op); err != nil {
+		return zero, err
+	}
+	var out Res
+	if err := json.Unmarshal(op.result, &out); err != nil {
+		return zero, record.Wrap(record.StoreCorrupt, err, "a stored result cannot be read")
+	}
+	return out, nil
+}
+
+// newID returns a UUIDv7.
+func newID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", record.Wrap(record.Unavailable, err, "no randomness for an id")
+	}
+	return id.String(), nil
+}
