@@ -80,7 +80,7 @@ func scanConflict(r scanner) (c record.Conflict, err error) {
 // Errors: NotFound, InvalidArgument (the winner is not of the pair),
 // SupersedeInvalid (the row is closed).
 func (s *Store) ResolveConflict(ctx context.Context, req record.ResolveConflict) (record.ResolveConflictResult, error) {
-	return apply(ctx, s, "resolve-conflict", req, func(t *tx) (res record.ResolveConflictResult, err error) {
+	return apply(ctx, s, record.KindResolveConflict, req, func(t *tx) (res record.ResolveConflictResult, err error) {
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
 			return res, err
 		}

@@ -127,7 +127,7 @@ func (t *tx) needWrite(domain int64, shown string) error {
 
 // SetGrant gives a role a level in a domain that exists.
 func (s *Store) SetGrant(ctx context.Context, req record.SetGrant) (record.SetGrantResult, error) {
-	return apply(ctx, s, "set-grant", req, func(t *tx) (res record.SetGrantResult, err error) {
+	return apply(ctx, s, record.KindSetGrant, req, func(t *tx) (res record.SetGrantResult, err error) {
 		if req.ForRole == "" {
 			return res, record.Errorf(record.InvalidArgument, "for_role", "name the role that the grant is for")
 		}

@@ -187,7 +187,7 @@ func (s *Store) ProposeFact(ctx context.Context, req record.ProposeFact) (record
 	if err != nil {
 		return record.ProposeFactResult{}, err
 	}
-	return apply(ctx, s, "propose-fact", req, func(t *tx) (record.ProposeFactResult, error) {
+	return apply(ctx, s, record.KindProposeFact, req, func(t *tx) (record.ProposeFactResult, error) {
 		t.discard = req.DryRun
 		res, err := t.propose(p)
 		res.DryRun = req.DryRun
@@ -560,7 +560,7 @@ func (t *tx) archive(f *fact, kind, reason string) error {
 // Errors: NotFound, SupersedeInvalid (the same fact, an inactive old one, or a
 // chain that would close into a circle).
 func (s *Store) SupersedeFact(ctx context.Context, req record.SupersedeFact) (record.SupersedeFactResult, error) {
-	return apply(ctx, s, "supersede-fact", req, func(t *tx) (res record.SupersedeFactResult, err error) {
+	return apply(ctx, s, record.KindSupersedeFact, req, func(t *tx) (res record.SupersedeFactResult, err error) {
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
 			return res, err
 		}
@@ -615,7 +615,7 @@ func (t *tx) leadsTo(f *fact, id string) (bool, error) {
 // Errors: NotFound, SupersedeInvalid (the fact is current, or the same
 // statement is active under another id).
 func (s *Store) RestoreFact(ctx context.Context, req record.RestoreFact) (record.RestoreFactResult, error) {
-	return apply(ctx, s, "restore-fact", req, func(t *tx) (res record.RestoreFactResult, err error) {
+	return apply(ctx, s, record.KindRestoreFact, req, func(t *tx) (res record.RestoreFactResult, err error) {
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
 			return res, err
 		}

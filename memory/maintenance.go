@@ -15,21 +15,6 @@ import (
 	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
-// The phases of a consolidation, in order.
-const (
-	PhaseExpireItems = "expire-items"
-	PhaseExpireFacts = "expire-facts"
-	PhasePromote     = "promote"
-	PhaseMerge       = "merge"
-	PhaseArchive     = "archive"
-)
-
-// The phases of a harmonization, in order.
-const (
-	PhaseBeliefs = "beliefs"
-	PhasePrune   = "prune"
-)
-
 const (
 	// fadedBelow and weakBelow say when a fact that nobody uses is archived
 	// (behaviour.md 9).
@@ -61,7 +46,7 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 	if err != nil {
 		return record.ConsolidationPage{}, err
 	}
-	return apply(ctx, s, "consolidate", req, func(t *tx) (record.ConsolidationPage, error) {
+	return apply(ctx, s, record.KindConsolidate, req, func(t *tx) (record.ConsolidationPage, error) {
 		var page record.ConsolidationPage
 		page.Report.Skipped = []string{}
 		last, n, err := t.consolidate(req, after, &page.Report)
@@ -69,7 +54,7 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 			page.Next = strconv.FormatInt(last, 10)
 		}
 		r := page.Report
-		t.discard = r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
+		t.discard = req.Phase != record.PhaseFinish && r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
 		return page, err
 	})
 }
@@ -77,18 +62,20 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 // consolidate runs the page and returns its last row and how many it saw.
 func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record.ConsolidationReport) (last int64, n int, err error) {
 	switch req.Phase {
-	case PhaseExpireItems:
+	case record.PhaseFinish:
+		return 0, 0, t.finish("consolidated")
+	case record.PhaseExpireItems:
 		return t.expireItems(req, after, report)
-	case PhasePromote:
+	case record.PhasePromote:
 		return t.promoteItems(req, after, report)
-	case PhaseExpireFacts:
+	case record.PhaseExpireFacts:
 		return t.eachFact(req, after, report, "f.valid_until > 0 AND f.valid_until <= ?", func(f *fact) error {
 			report.Expired++
 			return t.archive(f, "expired", "its validity ended")
 		})
-	case PhaseMerge:
+	case record.PhaseMerge:
 		return t.eachFact(req, after, report, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error { return t.mergeInto(f, report) })
-	case PhaseArchive:
+	case record.PhaseArchive:
 		return t.eachFact(req, after, report, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
 			AND f.memory_type NOT IN ('instruction', 'preference', 'profile', 'relationship')
 			AND NOT EXISTS (SELECT 1 FROM belief_facts b WHERE b.fact_id = f.id)
@@ -114,7 +101,7 @@ func (t *tx) eachFact(req record.MaintenancePage, after int64, report *record.Co
 	}
 	for _, f := range facts {
 		last = f.seq
-		if report != nil && req.Phase == PhaseMerge {
+		if report != nil && req.Phase == record.PhaseMerge {
 			report.Considered++
 		}
 		if err := do(f); err != nil {
@@ -278,11 +265,11 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 	if err != nil {
 		return record.HarmonizationPage{}, err
 	}
-	return apply(ctx, s, "harmonize", req, func(t *tx) (record.HarmonizationPage, error) {
+	return apply(ctx, s, record.KindHarmonize, req, func(t *tx) (record.HarmonizationPage, error) {
 		var page record.HarmonizationPage
 		var err error
 		switch req.Phase {
-		case PhaseBeliefs:
+		case record.PhaseBeliefs:
 			var last int64
 			var n int
 			last, n, err = t.eachFact(req, after, nil, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error {
@@ -292,13 +279,15 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 			if n == req.Limit {
 				page.Next = strconv.FormatInt(last, 10)
 			}
-		case PhasePrune:
+		case record.PhasePrune:
 			err = t.pruneBeliefs(&page.Report)
+		case record.PhaseFinish:
+			err = t.finish("harmonized")
 		default:
 			err = record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
 		}
 		r := page.Report
-		t.discard = r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
+		t.discard = req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
 		return page, err
 	})
 }
@@ -468,11 +457,8 @@ func scanBelief(r scanner) (b record.Belief, domain int64, err error) {
 	return b, domain, nil
 }
 
-// FinishMaintenance notes when a run of kind ("consolidated", "harmonized")
-// ended.
-func (s *Store) FinishMaintenance(ctx context.Context, kind string, c record.Caller) error {
-	_, err := apply(ctx, s, "finish-maintenance", c, func(t *tx) (struct{}, error) {
-		return struct{}{}, t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", "last_"+kind, t.now.Micros())
-	})
-	return err
+// finish notes when a maintenance run ended; kind is "consolidated" or
+// "harmonized".
+func (t *tx) finish(kind string) error {
+	return t.exec("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", "last_"+kind, t.now.Micros())
 }

@@ -43,7 +43,7 @@ func (s *Store) CaptureMeetingPage(ctx context.Context, page record.MeetingPage)
 	if err := CheckMeeting(page.CaptureMeeting); err != nil {
 		return record.MeetingReport{}, err
 	}
-	return apply(ctx, s, "capture-meeting", page, func(t *tx) (record.MeetingReport, error) {
+	return apply(ctx, s, record.KindCaptureMeeting, page, func(t *tx) (record.MeetingReport, error) {
 		res := record.MeetingReport{MeetingID: page.MeetingID, Revision: page.Revision, Failed: []record.ItemError{}, FactIDs: []string{}}
 		var have int64
 		err := t.row("SELECT revision FROM meetings WHERE meeting_id = ?", page.MeetingID).Scan(&have)

@@ -21,6 +21,48 @@ func needAgent(c record.Caller) error {
 	return nil
 }
 
+func checkNotes(req record.UpdateNotes) error {
+	if err := needAgent(req.Caller); err != nil {
+		return err
+	}
+	return record.CheckText("text", req.Text, record.MaxContentBytes)
+}
+
+func checkObservation(req record.RecordObservation) error {
+	if err := needAgent(req.Caller); err != nil {
+		return err
+	}
+	return checkContent("text", req.Text, record.MaxContentBytes)
+}
+
+func checkRemember(req record.Remember) error {
+	if err := needAgent(req.Caller); err != nil {
+		return err
+	}
+	if err := checkContent("content", req.Content, record.MaxContentBytes); err != nil {
+		return err
+	}
+	if err := record.CheckName("session_id", req.SessionID); err != nil {
+		return err
+	}
+	if err := record.CheckName("topic", req.Topic); err != nil {
+		return err
+	}
+	if err := record.CheckShare("importance", req.Importance); err != nil {
+		return err
+	}
+	if req.TTLSeconds < 0 || req.TTLSeconds > maxTTL {
+		return record.Errorf(record.InvalidArgument, "ttl_seconds", "a life is 1 to %d seconds, or 0 for no end", int64(maxTTL))
+	}
+	if req.Domain != "" {
+		if _, err := parseDomain(req.Domain, req.Repo); err != nil {
+			return err
+		}
+	}
+	_, err := record.ParseMemoryType(req.MemoryType)
+	return err
+}
+
 // notesOf returns the agent's page; version 0 when it was never written.
 func notesOf(q queryer, agent string) (record.Notes, error) {
 	n := record.Notes{Agent: agent}
@@ -49,11 +91,8 @@ func (t *tx) writeNotes(agent, body string) (int64, error) {
 // Errors: InvalidArgument (no agent), ContentTooLarge, InvalidUTF8,
 // VersionConflict, IdempotencyKeyReused, Unavailable.
 func (s *Store) UpdateNotes(ctx context.Context, req record.UpdateNotes) (record.UpdateNotesResult, error) {
-	return apply(ctx, s, "update-notes", req, func(t *tx) (res record.UpdateNotesResult, err error) {
-		if err := needAgent(req.Caller); err != nil {
-			return res, err
-		}
-		if err := record.CheckText("text", req.Text, record.MaxContentBytes); err != nil {
+	return apply(ctx, s, record.KindUpdateNotes, req, func(t *tx) (res record.UpdateNotesResult, err error) {
+		if err := checkNotes(req); err != nil {
 			return res, err
 		}
 		have, err := notesOf(t, req.Agent)
@@ -75,11 +114,8 @@ func (s *Store) UpdateNotes(ctx context.Context, req record.UpdateNotes) (record
 // Errors: InvalidArgument (no agent), ContentEmpty, ContentTooLarge (the line,
 // or the page with it), InvalidUTF8, IdempotencyKeyReused, Unavailable.
 func (s *Store) RecordObservation(ctx context.Context, req record.RecordObservation) (record.RecordObservationResult, error) {
-	return apply(ctx, s, "record-observation", req, func(t *tx) (res record.RecordObservationResult, err error) {
-		if err := needAgent(req.Caller); err != nil {
-			return res, err
-		}
-		if err := checkContent("text", req.Text, record.MaxContentBytes); err != nil {
+	return apply(ctx, s, record.KindRecordObservation, req, func(t *tx) (res record.RecordObservationResult, err error) {
+		if err := checkObservation(req); err != nil {
 			return res, err
 		}
 		have, err := notesOf(t, req.Agent)
@@ -107,28 +143,9 @@ func (s *Store) RecordObservation(ctx context.Context, req record.RecordObservat
 // Errors: InvalidArgument, ContentEmpty, ContentTooLarge, InvalidUTF8,
 // IdempotencyKeyReused, Unavailable.
 func (s *Store) Remember(ctx context.Context, req record.Remember) (record.RememberResult, error) {
-	return apply(ctx, s, "remember", req, func(t *tx) (res record.RememberResult, err error) {
-		if err := needAgent(req.Caller); err != nil {
+	return apply(ctx, s, record.KindRemember, req, func(t *tx) (res record.RememberResult, err error) {
+		if err := checkRemember(req); err != nil {
 			return res, err
-		}
-		if err := checkContent("content", req.Content, record.MaxContentBytes); err != nil {
-			return res, err
-		}
-		for field, name := range map[string]string{"session_id": req.SessionID, "topic": req.Topic} {
-			if err := record.CheckName(field, name); err != nil {
-				return res, err
-			}
-		}
-		if err := record.CheckShare("importance", req.Importance); err != nil {
-			return res, err
-		}
-		if req.TTLSeconds < 0 || req.TTLSeconds > maxTTL {
-			return res, record.Errorf(record.InvalidArgument, "ttl_seconds", "a life is 1 to %d seconds, or 0 for no end", int64(maxTTL))
-		}
-		if req.Domain != "" {
-			if _, err := parseDomain(req.Domain, req.Repo); err != nil {
-				return res, err
-			}
 		}
 		kind, err := record.ParseMemoryType(req.MemoryType)
 		if err != nil {

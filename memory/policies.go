@@ -35,26 +35,36 @@ func scanPolicy(r scanner) (policy, error) {
 // Errors: InvalidArgument, ContentEmpty, ContentTooLarge, InvalidUTF8,
 // InsufficientMemoryPermission, IdempotencyKeyReused, Unavailable.
 func (s *Store) ProposePolicy(ctx context.Context, req record.ProposePolicy) (record.PolicyResult, error) {
-	return apply(ctx, s, "propose-policy", req, func(t *tx) (res record.PolicyResult, err error) {
-		d, err := parseDomain(req.Domain, req.Repo)
+	return apply(ctx, s, record.KindProposePolicy, req, func(t *tx) (res record.PolicyResult, err error) {
+		p, err := checkPolicy(req)
 		if err != nil {
 			return res, err
 		}
-		required, err := checkRule(req.Rule, req.RequiredRole)
-		if err != nil {
-			return res, err
-		}
-		id, d, err := t.resolveDomain(d)
+		id, d, err := t.resolveDomain(p.domain)
 		if err != nil {
 			return res, err
 		}
 		if err := t.needWrite(id, d.String()); err != nil {
 			return res, err
 		}
-		res.Status, res.PolicyID, err = t.addPolicy(id, req.Rule, required)
+		res.Status, res.PolicyID, err = t.addPolicy(id, req.Rule, p.required)
 		res.Domain = d.String()
 		return res, err
 	})
+}
+
+// policyProposal is a checked request to add a policy.
+type policyProposal struct {
+	domain   domainName
+	required record.Role
+}
+
+func checkPolicy(req record.ProposePolicy) (p policyProposal, err error) {
+	if p.domain, err = parseDomain(req.Domain, req.Repo); err != nil {
+		return p, err
+	}
+	p.required, err = checkRule(req.Rule, req.RequiredRole)
+	return p, err
 }
 
 func checkRule(rule, requiredRole string) (record.Role, error) {
@@ -87,7 +97,7 @@ func (t *tx) addPolicy(domain int64, rule string, required record.Role) (status,
 // Errors: NotFound, SupersedeInvalid (already superseded, or the new rule says
 // the same), InsufficientMemoryPermission, and those of ProposePolicy.
 func (s *Store) SupersedePolicy(ctx context.Context, req record.SupersedePolicy) (record.PolicyResult, error) {
-	return apply(ctx, s, "supersede-policy", req, func(t *tx) (res record.PolicyResult, err error) {
+	return apply(ctx, s, record.KindSupersedePolicy, req, func(t *tx) (res record.PolicyResult, err error) {
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
 			return res, err
 		}

@@ -53,7 +53,7 @@ type Store struct {
 	closed    chan struct{}
 	closeOnce sync.Once
 	closeErr  error
-	recalls recallCounter
+	recalls   recallCounter
 	// generation counts this process's commits.
 	generation atomic.Int64
 }

@@ -383,6 +383,19 @@ type ImportReport struct {
 	Failed []ItemError `json:"failed"`
 }
 
+// Add adds the report of a further page.
+func (r *ImportReport) Add(o ImportReport) {
+	for _, f := range o.Failed {
+		f.Index += r.Items
+		r.Failed = append(r.Failed, f)
+	}
+	r.Items += o.Items
+	r.Created += o.Created
+	r.Refined += o.Refined
+	r.ReMentioned += o.ReMentioned
+	r.Superseded += o.Superseded
+}
+
 // Search is search_memory.
 type Search struct {
 	Caller
@@ -445,6 +458,7 @@ type Stale struct {
 
 // Preamble is the text an agent gets at dispatch, and what it was made of.
 type Preamble struct {
+	Receipt
 	Text      string   `json:"text"`
 	PolicyIDs []string `json:"policy_ids"`
 	FactIDs   []string `json:"fact_ids"`

@@ -79,3 +79,7 @@ func trimSuffix(word string, endings []string, min int) string {
 	}
 	return word
 }
+
+// Stem returns the stem of a folded word as the index holds it, or the word
+// itself when it has none.
+func Stem(word string) string { return stem(word, snowballstem.NewEnv("")) }

@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 		"recall/embedding":    {"memory/record", "github.com/knights-analytics/hugot"},
 		"dispatch":            {"memory", "recall/lexical"},
 		"activities":          {"memory", "recall", "dispatch", "go.temporal.io/sdk/activity"},
-		"workflows":           {"memory/record", "go.temporal.io/sdk/workflow"},
+		"workflows":           {"memory/record", "go.temporal.io/sdk/workflow", "github.com/google/uuid"},
 		"gateway/rpc":         {"workflows", "memory", "net/http"},
 		"worker":              {"worker/engine", "go.uber.org/fx", "activities", "workflows", "gateway/rpc", "memory"},
 		"worker/engine":       {"go.temporal.io/server/temporal", "github.com/temporalio/ui-server/v2/ui", "database/sql"},
@@ -107,6 +107,8 @@ func TestRules(t *testing.T) {
 		"tests/endtoend":      {"go.temporal.io/server/common/log", "worker/engine", "modernc.org/sqlite"},
 		"modernc.org/sqlite":  {"database/sql", "net/url"},
 		"database/sql":        {"os", "net"},
+
+		"github.com/google/uuid": {"database/sql/driver"},
 		"errors":              {"net/http"}, // What the standard library uses inside is no reach of ours.
 		"go.temporal.io/sdk":  {"net/http"},
 		"golang.org/x/text/w": {"fmt"},

@@ -99,8 +99,8 @@ func TestWorkers(t *testing.T) {
 		if w.Build == nil || w.Image != "polyphony:dev" {
 			t.Errorf("%s: image %q, build %v", name, w.Image, w.Build)
 		}
-		if got := w.Environment["TEMPORAL_ADDRESS"]; got == nil || *got != "temporal:7233" {
-			t.Errorf("%s: TEMPORAL_ADDRESS %v", name, got)
+		if got := environment(w, "TEMPORAL_ADDRESS"); got != "temporal:7233" {
+			t.Errorf("%s: TEMPORAL_ADDRESS %q", name, got)
 		}
 		if !w.ReadOnly || !slices.Contains(w.CapDrop, "ALL") {
 			t.Errorf("%s may write its image or keeps capabilities", name)
@@ -218,8 +218,8 @@ func TestVariables_Defaulted(t *testing.T) {
 	for service, variable := range map[string]string{
 		"postgres": "POSTGRES_PASSWORD", "temporal-schema": "SQL_PASSWORD", "temporal": "POSTGRES_PWD",
 	} {
-		if got := project.Services[service].Environment[variable]; got == nil || *got != "secret" {
-			t.Errorf("%s: %s is %v", service, variable, got)
+		if got := environment(project.Services[service], variable); got != "secret" {
+			t.Errorf("%s: %s is %q", service, variable, got)
 		}
 	}
 }
@@ -228,9 +228,9 @@ func TestDynamicConfig(t *testing.T) {
 	t.Parallel()
 	project := load(t, nil)
 	temporal := project.Services["temporal"]
-	path := temporal.Environment["DYNAMIC_CONFIG_FILE_PATH"]
-	if len(temporal.Configs) != 1 || path == nil || temporal.Configs[0].Target != *path {
-		t.Fatalf("configs %+v, read from %v", temporal.Configs, path)
+	path := environment(temporal, "DYNAMIC_CONFIG_FILE_PATH")
+	if len(temporal.Configs) != 1 || temporal.Configs[0].Target != path {
+		t.Fatalf("configs %+v, read from %q", temporal.Configs, path)
 	}
 	content := project.Configs[temporal.Configs[0].Source].Content
 	// The server itself says which keys it knows and which values they take.
@@ -344,6 +344,14 @@ func details(t *testing.T, env []string) types.ConfigDetails {
 		ConfigFiles: types.ToConfigFiles([]string{filepath.Join(dir, "docker-compose.yml")}),
 		Environment: types.NewMapping(env),
 	}
+}
+
+// environment returns a variable of a service, or "".
+func environment(service types.ServiceConfig, name string) string {
+	if value := service.Environment[name]; value != nil {
+		return *value
+	}
+	return ""
 }
 
 func flagsOf(t *testing.T, command []string) map[string]string {

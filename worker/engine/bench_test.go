@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -42,18 +43,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 			tc.vary(&cfg)
 			c := dial(b, mustStart(b, cfg))
 			queue := startWorker(b, c)
-			roundTrip := func() {
-				run, err := c.ExecuteWorkflow(b.Context(), client.StartWorkflowOptions{
-					ID: "bench/" + uuid.NewString(), TaskQueue: queue,
-				}, greet, "bench")
-				if err != nil {
-					b.Fatal(err)
-				}
-				var got string
-				if err := run.Get(b.Context(), &got); err != nil {
-					b.Fatal(err)
-				}
-			}
+			roundTrip := func() { roundTrip(b, c, queue) }
 			for range 10 { // Caches, shard and task queue are warm after this.
 				roundTrip()
 			}
@@ -69,5 +59,34 @@ func BenchmarkRoundTrip(b *testing.B) {
 			b.ReportMetric(ms(took[len(took)*95/100]), "p95-ms")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// BenchmarkThroughput runs the same workflow for 32 callers at once and reports how many end in a second.
+func BenchmarkThroughput(b *testing.B) {
+	c := dial(b, mustStart(b, Config{Dir: b.TempDir(), Port: AnyPort}))
+	queue := startWorker(b, c)
+	roundTrip(b, c, queue)
+	b.SetParallelism(max(1, 32/runtime.GOMAXPROCS(0)))
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			roundTrip(b, c, queue)
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "workflows/s")
+}
+
+func roundTrip(b *testing.B, c client.Client, queue string) {
+	run, err := c.ExecuteWorkflow(b.Context(), client.StartWorkflowOptions{
+		ID: "bench/" + uuid.NewString(), TaskQueue: queue,
+	}, greet, "bench")
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	var got string
+	if err := run.Get(b.Context(), &got); err != nil {
+		b.Error(err)
 	}
 }

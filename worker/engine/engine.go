@@ -241,6 +241,7 @@ func start(ctx context.Context, cfg Config) (_ *Engine, err error) {
 	if err = e.await(ctx, cfg); err == nil && uiListener != nil {
 		e.ui, err = serveUI(uiListener, e.address, cfg)
 	}
+	e.failed.started(err == nil)
 	if err != nil {
 		// The file is closed by Stop, in its turn; the deferred close finds nothing left to do.
 		_ = e.Stop(context.WithoutCancel(ctx))
@@ -263,6 +264,7 @@ func (e *Engine) startServer(ctx context.Context, cfg Config) error {
 			return err
 		}
 		failed := newFailure()
+		failed.starting.Store(true)
 		logger := newServerLog(cfg.Logger, cfg.LogLevel, failed)
 		var server temporal.Server
 		err = guard(failed, func() (err error) {
@@ -277,11 +279,13 @@ func (e *Engine) startServer(ctx context.Context, cfg Config) error {
 			e.address = net.JoinHostPort(cfg.Host, strconv.Itoa(ports.frontend))
 			return nil
 		}
+		final := !errors.Is(err, syscall.EADDRINUSE) || attempt == startAttempts
+		failed.started(!final)
 		failed.quiet()
 		if server != nil {
 			_ = guard(failed, server.Stop)
 		}
-		if !errors.Is(err, syscall.EADDRINUSE) || attempt == startAttempts {
+		if final {
 			return fmt.Errorf("engine: start the server: %w", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -59,6 +60,30 @@ func TestOpenFile_Fresh(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever holds the folder holds it until it is given back, also when nobody remembers that.
+func TestOpenFile_HeldUnreferenced(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t, t.TempDir())
+	if _, err := openFile(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		runtime.GC() // Finalisers of one round run before the next ends.
+	}
+	if _, err := openFile(t.Context(), cfg); !errors.Is(err, ErrInUse) {
+		t.Errorf("openFile again: %v; want ErrInUse", err)
+	}
+	held.Range(func(key, _ any) bool {
+		if f := key.(*file); filepath.Dir(f.path) == cfg.Dir {
+			if err := f.close(); err != nil {
+				t.Error(err)
+			}
+		}
+		return true
+	})
+	checkUnlocked(t, cfg.Dir)
 }
 
 func TestOpenFile_Foreign(t *testing.T) {

@@ -23,15 +23,48 @@ type failure struct {
 	end context.CancelCauseFunc
 
 	stopping atomic.Bool // The server is being stopped, or has been.
+	starting atomic.Bool // It does not answer yet.
 
 	mu    sync.Mutex
 	first error
+	early []func() // What was logged while starting, ready to be written.
 }
 
 func newFailure() *failure {
 	f := &failure{ch: make(chan error, 1)}
 	f.ctx, f.end = context.WithCancelCause(context.Background())
 	return f
+}
+
+// earlyLimit is how many records of a start are kept.
+const earlyLimit = 50
+
+// keep holds back a record while the server starts: its services complain about one another until all are there, and
+// that matters only when they never come. It reports whether it did.
+func (f *failure) keep(write func()) bool {
+	if !f.starting.Load() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.early) < earlyLimit {
+		f.early = append(f.early, write)
+	}
+	return true
+}
+
+// started ends the start. What was held back is written if it failed and forgotten if not.
+func (f *failure) started(ok bool) {
+	f.starting.Store(false)
+	f.mu.Lock()
+	early := f.early
+	f.early = nil
+	f.mu.Unlock()
+	if !ok {
+		for _, write := range early {
+			write()
+		}
+	}
 }
 
 // record keeps err when it is the first, and delivers it unless the engine is being stopped.
@@ -157,7 +190,10 @@ func (l serverLog) write(level slog.Level, msg string, tags []tag.Tag) {
 	for i, t := range tags {
 		attrs[i] = attr(t)
 	}
-	l.log.LogAttrs(ctx, level, msg, attrs...)
+	write := func() { l.log.LogAttrs(ctx, level, msg, attrs...) }
+	if level < slog.LevelWarn || !l.failed.keep(write) {
+		write()
+	}
 }
 
 // stopFailed is the server's word for a service that did not stop. Of what is logged during a stop it alone matters:

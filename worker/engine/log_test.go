@@ -43,6 +43,31 @@ func TestServerLog_Levels(t *testing.T) {
 	}
 }
 
+func TestServerLog_Start(t *testing.T) {
+	t.Parallel()
+	for _, ok := range []bool{true, false} {
+		failed := newFailure()
+		failed.starting.Store(true)
+		out := new(syncBuffer)
+		l := newServerLog(slog.New(slog.NewTextHandler(out, nil)), slog.LevelWarn, failed)
+		for range earlyLimit + 1 {
+			l.Error("early")
+		}
+		if out.Len() > 0 {
+			t.Errorf("logged while starting: %s", out)
+		}
+		failed.started(ok)
+		l.Error("late")
+		want := 1
+		if !ok {
+			want += earlyLimit
+		}
+		if got := strings.Count(out.String(), "\n"); got != want {
+			t.Errorf("a start that went well (%v) leaves %d records, want %d", ok, got, want)
+		}
+	}
+}
+
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	newLog := func(failed *failure) log.Logger {

@@ -1,0 +1,177 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+const (
+	// defaultRows and maxRows bound the rows of one page of a read, and
+	// maxPageBytes its encoded size: pages travel in payloads.
+	defaultRows, maxRows = 500, 1000
+	maxPageBytes         = 1 << 20
+)
+
+// Read answers one page of a read operation.
+//
+// Errors: InvalidArgument, NotFound, Unavailable.
+func (s *Store) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
+	p := pager{limit: req.Limit}
+	if err := req.Check(); err != nil {
+		return p.page, err
+	}
+	role, err := record.ParseRole("role", req.Role)
+	if err != nil {
+		return p.page, err
+	}
+	if p.limit == 0 {
+		p.limit = defaultRows
+	}
+	if p.limit < 1 || p.limit > maxRows {
+		return p.page, record.Errorf(record.InvalidArgument, "limit", "a page has 1 to %d rows", maxRows)
+	}
+	p.page.Items = []json.RawMessage{}
+	err = s.View(ctx, func(v *View) error {
+		scope, err := v.Scope(req.Domain, req.Repo, role)
+		if err != nil {
+			return err
+		}
+		return v.read(req, role, scope, &p)
+	})
+	return p.page, err
+}
+
+func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pager) error {
+	seq := int64(0)
+	switch req.What {
+	case record.ReadFacts, record.ReadItems, record.ReadObservation:
+		if req.Cursor != "" {
+			var err error
+			if seq, err = strconv.ParseInt(req.Cursor, 10, 64); err != nil {
+				return record.Errorf(record.InvalidArgument, "cursor", "the cursor is not one of a page")
+			}
+		}
+	}
+	switch req.What {
+	case record.ReadFacts:
+		rows, err := v.Facts(scope, req.All, seq, p.limit)
+		return addRows(p, rows, err)
+	case record.ReadItems:
+		rows, err := v.SessionItems(req.Agent, seq, p.limit)
+		return addRows(p, rows, err)
+	case record.ReadObservation:
+		rows, err := v.Observations(req.Agent, seq, p.limit)
+		return addRows(p, rows, err)
+	case record.ReadConflicts:
+		rows, err := v.Conflicts(req.OpenOnly, scope, req.Cursor, p.limit)
+		for _, c := range rows {
+			if err == nil {
+				err = p.add(c.ID, c)
+			}
+		}
+		return p.end(len(rows), err)
+	case record.ReadHistory:
+		h, err := v.History(req.ID)
+		if err == nil && scope.hidesAny(v, h.Chain) {
+			err = record.Errorf(record.NotFound, "id", "there is no fact with that id in this workspace")
+		}
+		return addAll(p, []record.FactHistory{h}, err)
+	case record.ReadEdges:
+		rows, err := v.Edges(req.ID)
+		return addAll(p, rows, err)
+	case record.ReadPolicies:
+		rows, err := v.Policies(req.Repo, scope, req.All)
+		return addAll(p, rows, err)
+	case record.ReadDomains:
+		rows, err := v.Domains(role)
+		return addAll(p, rows, err)
+	case record.ReadGrants:
+		rows, err := v.Grants()
+		return addAll(p, rows, err)
+	case record.ReadNotes:
+		if err := needAgent(req.Caller); err != nil {
+			return err
+		}
+		n, err := v.Notes(req.Agent)
+		return addAll(p, []record.Notes{n}, err)
+	case record.ReadBeliefs:
+		rows, err := v.Beliefs(scope)
+		return addAll(p, rows, err)
+	case record.ReadHealth:
+		h, err := v.Health(req.All)
+		return addAll(p, []record.Health{h}, err)
+	}
+	return record.Errorf(record.InvalidArgument, "what", "there is no read operation of that name")
+}
+
+// pager fills a page up to its rows and bytes.
+type pager struct {
+	page  record.Page[json.RawMessage]
+	limit int
+	bytes int
+	last  string
+	full  bool
+}
+
+// add encodes one row; at is the cursor after it. Rows past the page's size
+// are left for the next one, but a page holds at least one.
+func (p *pager) add(at string, row any) error {
+	raw, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	if p.full || p.bytes > 0 && p.bytes+len(raw) > maxPageBytes {
+		p.full = true
+		return nil
+	}
+	p.bytes += len(raw)
+	p.page.Items = append(p.page.Items, raw)
+	p.last = at
+	return nil
+}
+
+// end sets the next cursor when rows were left: found is how many there were
+// up to the limit.
+func (p *pager) end(found int, err error) error {
+	if err == nil && (p.full || found == p.limit) {
+		p.page.Next = p.last
+	}
+	return err
+}
+
+func addRows[T any](p *pager, rows []Row[T], err error) error {
+	for _, r := range rows {
+		if err == nil {
+			err = p.add(strconv.FormatInt(r.Seq, 10), r.Value)
+		}
+	}
+	return p.end(len(rows), err)
+}
+
+// addAll adds rows of a kind that is small and read whole; the cursor counts
+// rows for the case that they pass a page's bytes.
+func addAll[T any](p *pager, rows []T, err error) error {
+	for i, r := range rows {
+		if err == nil {
+			err = p.add(strconv.Itoa(i+1), r)
+		}
+	}
+	if err == nil && p.full {
+		p.page.Next = p.last
+	}
+	return err
+}
+
+// hidesAny reports whether the scope hides one of the facts.
+func (s Scope) hidesAny(v *View, facts []record.Fact) bool {
+	for _, f := range facts {
+		row, err := getFact(v, "id", f.ID)
+		if err != nil || s.Hidden(row.domainID) {
+			return true
+		}
+	}
+	return false
+}

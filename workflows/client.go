@@ -1,0 +1,357 @@
+package workflows
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+// Client calls polyphony through Temporal. It addresses workspaces, never
+// workers. Its methods are safe for concurrent use; every error they return is
+// a *record.Error.
+type Client struct {
+	temporal client.Client
+	shards   int
+}
+
+// NewClient makes a client over a Temporal connection, which the caller keeps
+// and closes. shards must be what the workers run with; 1 for one machine.
+func NewClient(t client.Client, shards int) *Client { return &Client{temporal: t, shards: max(1, shards)} }
+
+// start is how one kind of call becomes a workflow.
+type start struct {
+	id       string
+	workflow any
+	caller   record.Caller
+	domain   string
+	reuse    enumspb.WorkflowIdReusePolicy
+	summary  string
+}
+
+func (c *Client) options(s start) client.StartWorkflowOptions {
+	attributes := []temporal.SearchAttributeUpdate{AttributeWorkspace.ValueSet(s.caller.Workspace)}
+	if s.caller.Agent != "" {
+		attributes = append(attributes, AttributeAgent.ValueSet(s.caller.Agent))
+	}
+	if s.domain != "" {
+		attributes = append(attributes, AttributeDomain.ValueSet(s.domain))
+	}
+	return client.StartWorkflowOptions{
+		ID: s.id, TaskQueue: TaskQueue(s.caller.Workspace, c.shards),
+		WorkflowIDReusePolicy: s.reuse, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
+		StaticSummary:         s.summary,
+		Memo:                  map[string]any{"workspace": s.caller.Workspace, "agent": s.caller.Agent, "role": s.caller.Role, "repo": s.caller.Repo},
+	}
+}
+
+// run starts the workflow, or joins the one that has its id, and waits for its
+// result.
+func run[Out any](ctx context.Context, c *Client, s start, in any) (Out, error) {
+	var out Out
+	if err := s.caller.Check(); err != nil {
+		return out, err
+	}
+	if err := checkSize(in); err != nil {
+		return out, err
+	}
+	wr, err := c.temporal.ExecuteWorkflow(ctx, c.options(s), s.workflow, in)
+	var closed *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &closed) {
+		// Closed under this id: its result is the answer.
+		wr, err = c.temporal.GetWorkflow(ctx, s.id, ""), nil
+	}
+	if err == nil {
+		err = wr.Get(ctx, &out)
+	}
+	return out, FromTemporal(err)
+}
+
+// checkSize refuses what would not fit a payload, before anything is sent.
+func checkSize(in any) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return record.Wrap(record.InvalidArgument, err, "the request cannot be encoded")
+	}
+	if len(raw) > record.MaxRequestBytes {
+		return record.Errorf(record.PayloadTooLarge, "", "the request has %d bytes, over the limit of %d", len(raw), record.MaxRequestBytes)
+	}
+	return nil
+}
+
+// FromTemporal turns an error of a Temporal client into ours: the store's own
+// one when it is in there, else Unavailable.
+func FromTemporal(err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *record.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		e := &record.Error{Code: record.Code(app.Type()), Message: app.Message()}
+		if app.HasDetails() {
+			// Details of another shape leave the name and message standing.
+			_ = app.Details(e)
+		}
+		if e.Code.Known() {
+			return e
+		}
+		return record.Wrap(record.Unavailable, err, "the worker failed")
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*serviceerror.DeadlineExceeded)):
+		return record.Wrap(record.Unavailable, err, "no answer in time; is the worker running?")
+	case errors.Is(err, context.Canceled), errors.As(err, new(*serviceerror.Canceled)):
+		return record.Wrap(record.Unavailable, err, "the call was cancelled")
+	case temporal.IsCanceledError(err):
+		return record.Wrap(record.Unavailable, err, "the run was cancelled")
+	}
+	return record.Wrap(record.Unavailable, err, "the engine cannot be reached; is the worker running?")
+}
+
+// write runs a keyed call. Without a key it makes one, so that the engine's own
+// retries are safe. The receipt shows whether the answer is to this request or
+// to an earlier, different one under the same key.
+func write[In record.Request, Out interface{ Hash() string }](ctx context.Context, c *Client, kind string, workflow any, domain string, in In) (Out, error) {
+	hash := record.RequestHash(kind, in)
+	caller := in.Origin()
+	id := ID(kind, caller.Workspace, caller.Key)
+	if caller.Key == "" {
+		var err error
+		if id, err = freshID(kind, caller.Workspace); err != nil {
+			var none Out
+			return none, err
+		}
+	}
+	out, err := run[Out](ctx, c, start{
+		id: id, workflow: workflow, caller: caller, domain: domain,
+		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY, summary: kind,
+	}, in)
+	return out, checkReceipt(out, hash, err)
+}
+
+func checkReceipt[Out interface{ Hash() string }](out Out, hash string, err error) error {
+	if err == nil && out.Hash() != "" && out.Hash() != hash {
+		return record.Errorf(record.IdempotencyKeyReused, "key", "the key was used before with another request")
+	}
+	return err
+}
+
+// ProposeFact adds a fact, or finds that it is known, refines or contradicts
+// what is known.
+func (c *Client) ProposeFact(ctx context.Context, in record.ProposeFact) (record.ProposeFactResult, error) {
+	return write[record.ProposeFact, record.ProposeFactResult](ctx, c, record.KindProposeFact, ProposeFact, in.Domain, in)
+}
+
+// SupersedeFact retires one fact in favour of another.
+func (c *Client) SupersedeFact(ctx context.Context, in record.SupersedeFact) (record.SupersedeFactResult, error) {
+	return write[record.SupersedeFact, record.SupersedeFactResult](ctx, c, record.KindSupersedeFact, SupersedeFact, "", in)
+}
+
+// RestoreFact undoes a supersession or an archiving.
+func (c *Client) RestoreFact(ctx context.Context, in record.RestoreFact) (record.RestoreFactResult, error) {
+	return write[record.RestoreFact, record.RestoreFactResult](ctx, c, record.KindRestoreFact, RestoreFact, "", in)
+}
+
+// ProposePolicy adds a policy.
+func (c *Client) ProposePolicy(ctx context.Context, in record.ProposePolicy) (record.PolicyResult, error) {
+	return write[record.ProposePolicy, record.PolicyResult](ctx, c, record.KindProposePolicy, ProposePolicy, in.Domain, in)
+}
+
+// SupersedePolicy retires a policy, with or without a replacement.
+func (c *Client) SupersedePolicy(ctx context.Context, in record.SupersedePolicy) (record.PolicyResult, error) {
+	return write[record.SupersedePolicy, record.PolicyResult](ctx, c, record.KindSupersedePolicy, SupersedePolicy, "", in)
+}
+
+// SetGrant gives a role a level in a domain.
+func (c *Client) SetGrant(ctx context.Context, in record.SetGrant) (record.SetGrantResult, error) {
+	return write[record.SetGrant, record.SetGrantResult](ctx, c, record.KindSetGrant, SetGrant, in.Domain, in)
+}
+
+// Remember stores a session item.
+func (c *Client) Remember(ctx context.Context, in record.Remember) (record.RememberResult, error) {
+	return write[record.Remember, record.RememberResult](ctx, c, record.KindRemember, Remember, in.Domain, in)
+}
+
+// RecordObservation appends a line to the agent's notes.
+func (c *Client) RecordObservation(ctx context.Context, in record.RecordObservation) (record.RecordObservationResult, error) {
+	return write[record.RecordObservation, record.RecordObservationResult](ctx, c, record.KindRecordObservation, RecordObservation, "", in)
+}
+
+// UpdateNotes replaces the agent's page.
+func (c *Client) UpdateNotes(ctx context.Context, in record.UpdateNotes) (record.UpdateNotesResult, error) {
+	return write[record.UpdateNotes, record.UpdateNotesResult](ctx, c, record.KindUpdateNotes, UpdateNotes, "", in)
+}
+
+// ResolveConflict closes an open conflict row.
+func (c *Client) ResolveConflict(ctx context.Context, in record.ResolveConflict) (record.ResolveConflictResult, error) {
+	return write[record.ResolveConflict, record.ResolveConflictResult](ctx, c, record.KindResolveConflict, ResolveConflict, "", in)
+}
+
+// AssemblePreamble makes the text that an agent gets at dispatch.
+func (c *Client) AssemblePreamble(ctx context.Context, in record.Dispatch) (record.Preamble, error) {
+	return write[record.Dispatch, record.Preamble](ctx, c, record.KindPreamble, AssemblePreamble, "", in)
+}
+
+// CaptureMeetingDecisions takes one revision of a meeting's decisions; its id
+// and revision are the idempotency key.
+func (c *Client) CaptureMeetingDecisions(ctx context.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
+	in.Key = ""
+	out, err := run[record.MeetingReport](ctx, c, start{
+		id: MeetingID(in.Workspace, in.MeetingID, in.Revision), workflow: CaptureMeetingDecisions, caller: in.Caller, domain: "decisions",
+		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY, summary: fmt.Sprintf("%d decisions", len(in.Decisions)),
+	}, in)
+	return out, checkReceipt(out, record.RequestHash(record.KindCaptureMeeting, in), err)
+}
+
+// SearchMemory recalls what is relevant to a query.
+func (c *Client) SearchMemory(ctx context.Context, in record.Search) (record.SearchResult, error) {
+	id, err := freshID(record.KindSearch, in.Workspace)
+	if err != nil {
+		return record.SearchResult{}, err
+	}
+	return run[record.SearchResult](ctx, c, start{id: id, workflow: SearchMemory, caller: in.Caller, domain: in.Domain, summary: record.KindSearch}, in)
+}
+
+func freshID(kind, workspace string) (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", record.Wrap(record.Unavailable, err, "no randomness for an id")
+	}
+	return ID(kind, workspace, id.String()), nil
+}
+
+// ReadPage reads one page of rows of T, which must be the type of in.What.
+func ReadPage[T any](ctx context.Context, c *Client, in record.ReadMemory) (record.Page[T], error) {
+	var page record.Page[T]
+	id, err := freshID(record.KindRead, in.Workspace)
+	if err != nil {
+		return page, err
+	}
+	raw, err := run[record.Page[json.RawMessage]](ctx, c, start{id: id, workflow: ReadMemory, caller: in.Caller, domain: in.Domain, summary: string(in.What)}, in)
+	if err != nil {
+		return page, err
+	}
+	page.Next = raw.Next
+	page.Items = make([]T, len(raw.Items))
+	for i, r := range raw.Items {
+		if err := json.Unmarshal(r, &page.Items[i]); err != nil {
+			return page, record.Wrap(record.Unavailable, err, "the worker's answer cannot be read; is it of another version?")
+		}
+	}
+	return page, nil
+}
+
+// ReadAll reads every page of a read.
+func ReadAll[T any](ctx context.Context, c *Client, in record.ReadMemory) ([]T, error) {
+	rows := []T{}
+	for {
+		page, err := ReadPage[T](ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, page.Items...)
+		if page.Next == "" {
+			return rows, nil
+		}
+		in.Cursor = page.Next
+	}
+}
+
+// readOne reads a kind that has exactly one row.
+func readOne[T any](ctx context.Context, c *Client, in record.ReadMemory) (T, error) {
+	page, err := ReadPage[T](ctx, c, in)
+	if err == nil && len(page.Items) != 1 {
+		// A workspace that does not exist holds nothing.
+		err = record.Errorf(record.NotFound, "workspace", "there is no workspace %s", in.Workspace)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return page.Items[0], nil
+}
+
+// History reads the whole chain that a fact belongs to.
+func (c *Client) History(ctx context.Context, caller record.Caller, factID string) (record.FactHistory, error) {
+	return readOne[record.FactHistory](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadHistory, ID: factID})
+}
+
+// Notes reads the calling agent's page; one never written is empty at version
+// 0.
+func (c *Client) Notes(ctx context.Context, caller record.Caller) (record.Notes, error) {
+	n, err := readOne[record.Notes](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadNotes})
+	if record.ErrorCode(err) == record.NotFound {
+		return record.Notes{Agent: caller.Agent}, nil
+	}
+	return n, err
+}
+
+// Health reads the state of a workspace's file; deep checks every page of it.
+func (c *Client) Health(ctx context.Context, caller record.Caller, deep bool) (record.Health, error) {
+	return readOne[record.Health](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadHealth, All: deep})
+}
+
+// ConsolidateMemory puts memory in order; while a run is under way it joins
+// it. onProgress, when not nil, is told about it about every second.
+func (c *Client) ConsolidateMemory(ctx context.Context, in record.Consolidate, onProgress func(MaintenanceProgress)) (record.ConsolidationReport, error) {
+	return maintenance[record.ConsolidationReport](ctx, c, record.KindConsolidate, ConsolidateMemory, in.Caller, ConsolidateInput{Consolidate: in}, onProgress)
+}
+
+// HarmonizeMemory finds what several agents hold and where they disagree;
+// while a run is under way it joins it.
+func (c *Client) HarmonizeMemory(ctx context.Context, in record.Harmonize, onProgress func(MaintenanceProgress)) (record.HarmonizationReport, error) {
+	return maintenance[record.HarmonizationReport](ctx, c, record.KindHarmonize, HarmonizeMemory, in.Caller, HarmonizeInput{Harmonize: in}, onProgress)
+}
+
+func maintenance[Out any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(MaintenanceProgress)) (Out, error) {
+	id := MaintenanceID(kind, caller.Workspace)
+	s := start{id: id, workflow: workflow, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}
+	if onProgress == nil {
+		return run[Out](ctx, c, s, in)
+	}
+	type answer struct {
+		out Out
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		out, err := run[Out](ctx, c, s, in)
+		done <- answer{out, err}
+	}()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case a := <-done:
+			return a.out, a.err
+		case <-ticker.C:
+			// A query that fails only leaves the bar where it is.
+			if v, err := c.temporal.QueryWorkflow(ctx, id, "", QueryProgress); err == nil {
+				var p MaintenanceProgress
+				if v.Get(&p) == nil {
+					onProgress(p)
+				}
+			}
+		}
+	}
+}
+
+// Workspaces lists the workspaces of the shard that serves the caller's
+// workspace.
+func (c *Client) Workspaces(ctx context.Context, caller record.Caller) ([]string, error) {
+	return ReadAll[string](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadWorkspaces})
+}

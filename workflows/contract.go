@@ -1,0 +1,106 @@
+package workflows
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+// The activities, by name. Package activities has a method for each.
+const (
+	ActivityProposeFact       = "ProposeFact"
+	ActivitySupersedeFact     = "SupersedeFact"
+	ActivityRestoreFact       = "RestoreFact"
+	ActivityProposePolicy     = "ProposePolicy"
+	ActivitySupersedePolicy   = "SupersedePolicy"
+	ActivitySetGrant          = "SetGrant"
+	ActivityRemember          = "Remember"
+	ActivityRecordObservation = "RecordObservation"
+	ActivityUpdateNotes       = "UpdateNotes"
+	ActivityResolveConflict   = "ResolveConflict"
+	ActivityCaptureMeeting    = "CaptureMeetingPage"
+	ActivityImportFacts       = "ImportFactsPage"
+	ActivityConsolidate       = "ConsolidatePage"
+	ActivityHarmonize         = "HarmonizePage"
+	ActivityAssemble          = "AssemblePreamble"
+	ActivitySearch            = "SearchMemory"
+	ActivityRead              = "ReadMemory"
+)
+
+// Queries and updates.
+const (
+	// QueryProgress asks a maintenance run or an import how far it is.
+	QueryProgress = "progress"
+	// UpdatePage gives an import its next page.
+	UpdatePage = "page"
+	// UpdateBegin asks an import which page it wants next.
+	UpdateBegin = "begin"
+	// UpdateFinish ends an import after its last page.
+	UpdateFinish = "finish"
+)
+
+// Search attributes by which an operator finds runs. They are stored in clear
+// text, so they hold ids and names, never what a memory says.
+var (
+	AttributeWorkspace = temporal.NewSearchAttributeKeyKeyword("MemoryWorkspace")
+	AttributeAgent     = temporal.NewSearchAttributeKeyKeyword("MemoryAgent")
+	AttributeDomain    = temporal.NewSearchAttributeKeyKeyword("MemoryDomain")
+	AttributeOutcome   = temporal.NewSearchAttributeKeyKeyword("MemoryOutcome")
+)
+
+// Shard returns the shard, 0 to shards-1, that owns a workspace: FNV-1a of its
+// id, 32 bits, modulo the shards.
+func Shard(workspace string, shards int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(workspace))
+	return int(h.Sum32() % uint32(max(1, shards)))
+}
+
+// ShardQueue returns the task queue of one shard.
+func ShardQueue(shard int) string { return fmt.Sprintf("memory-%d", shard) }
+
+// TaskQueue returns the task queue that serves a workspace.
+func TaskQueue(workspace string, shards int) string { return ShardQueue(Shard(workspace, shards)) }
+
+// ID returns the id of the workflow that answers a call of kind in workspace
+// under an idempotency key: the id is the key, so a second caller joins the
+// first.
+func ID(kind, workspace, key string) string { return kind + "/" + workspace + "/" + segment(key) }
+
+// MeetingID returns the id of the workflow that captures one revision of a
+// meeting.
+func MeetingID(workspace, meeting string, revision int64) string {
+	return fmt.Sprintf("%s/%s/%s/%d", record.KindCaptureMeeting, workspace, segment(meeting), revision)
+}
+
+// MaintenanceID returns the id of a workspace's maintenance run of kind.
+func MaintenanceID(kind, workspace string) string { return kind + "/" + workspace }
+
+// maxSegment keeps ids well below the 255 bytes that some of the engine's
+// stores cap them at.
+const maxSegment = record.MaxKeyBytes
+
+// segment returns s when it can stand in an id as it is, else a hash of it: a
+// meeting's id may be of any script and longer than an id may be.
+func segment(s string) string {
+	plain := s != "" && len(s) <= maxSegment
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] > ' ' && s[i] < 0x7f
+	}
+	if plain && !strings.HasPrefix(s, "h.") {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "h." + hex.EncodeToString(sum[:16])
+}
+
+// LedgerKey returns the operation ledger's key of one step of a workflow. It
+// comes from the workflow's id, so that retries, replays and resets of the run
+// find the same row; maintenance, whose ids are used again, gives its run too.
+func LedgerKey(workflowID, step string) string { return workflowID + "#" + step }

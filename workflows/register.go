@@ -1,0 +1,24 @@
+package workflows
+
+import "go.temporal.io/sdk/worker"
+
+// Register adds every workflow to a worker or a replayer.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflow(ProposeFact)
+	r.RegisterWorkflow(SupersedeFact)
+	r.RegisterWorkflow(RestoreFact)
+	r.RegisterWorkflow(ProposePolicy)
+	r.RegisterWorkflow(SupersedePolicy)
+	r.RegisterWorkflow(SetGrant)
+	r.RegisterWorkflow(Remember)
+	r.RegisterWorkflow(RecordObservation)
+	r.RegisterWorkflow(UpdateNotes)
+	r.RegisterWorkflow(ResolveConflict)
+	r.RegisterWorkflow(AssemblePreamble)
+	r.RegisterWorkflow(SearchMemory)
+	r.RegisterWorkflow(ReadMemory)
+	r.RegisterWorkflow(CaptureMeetingDecisions)
+	r.RegisterWorkflow(ConsolidateMemory)
+	r.RegisterWorkflow(HarmonizeMemory)
+	r.RegisterWorkflow(ImportFacts)
+}
