@@ -1,9 +1,564 @@
 package conflict
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Compare tells how the newer statement relates to the older one.
+//
+// The rules go from the certain to the doubtful: equal texts; denials; what
+// sets two statements apart (a past that ended, a report, a plan); then the two
+// are aligned word by word, and what is left over on either side decides.
 func Compare(old, new *Parsed) Verdict {
-	if old.key == new.key {
-		return Verdict{Duplicate, "same-text", "the statements have the same words"}
+	if old.repo != new.repo && old.domain != new.domain {
+		return Verdict{Compatible, "other-repository", "the statements belong to different repositories"}
 	}
-	return Verdict{Compatible, "none", "no rule sees a conflict"}
+	sameTopic := old.topic == new.topic && old.domain == new.domain
+	if old.key == new.key {
+		if !sameTopic && len(new.tokens) < ownSubject {
+			return Verdict{Compatible, "other-topic", "the words are the same but the topics differ, and the statement leans on its topic"}
+		}
+		return Verdict{Duplicate, "same-text", "both statements have the same words"}
+	}
+	if len(old.tokens) == 0 || len(new.tokens) == 0 {
+		return none()
+	}
+	if !sameTopic && (len(old.tokens) < ownSubject || len(new.tokens) < ownSubject) {
+		return Verdict{Compatible, "other-topic", "the topics differ, and a statement this short leans on its topic"}
+	}
+	if v, ok := denial(old, new); ok {
+		return v
+	}
+	if v, ok := apart(old, new); ok {
+		return v
+	}
+	shared := common(old.tokens, new.tokens)
+	if shared == 0 || shared*3 < len(old.tokens) {
+		return none()
+	}
+	c := comparison{old: old, new: new, shared: shared, al: align(old.tokens, new.tokens)}
+	v := c.judge()
+	if old.capped || new.capped {
+		switch v.Relation {
+		case Duplicate, Refinement, Contradiction:
+			return Verdict{Uncertain, "too-long", "the statements are too long to be compared to the end; as far as they were read: " + v.Reason}
+		}
+	}
+	return v
+}
+
+// ownSubject is how many content words a statement needs to be understood
+// without its topic.
+const ownSubject = 3
+
+func none() Verdict {
+	return Verdict{Compatible, "different-matters", "the statements share too little to bear on each other"}
+}
+
+// denial handles "it is not true that F" against F.
+func denial(old, new *Parsed) (Verdict, bool) {
+	d, f := new.denied, old
+	if d == nil {
+		d, f = old.denied, new
+	}
+	if d == nil || (old.denied != nil && new.denied != nil) {
+		return Verdict{}, false
+	}
+	if f.key == d.key {
+		return Verdict{Contradiction, "denial", "one statement says that the other is not true"}, true
+	}
+	if len(d.tokens) == 0 || len(f.tokens) == 0 {
+		return Verdict{}, false
+	}
+	al := align(f.tokens, d.tokens)
+	if len(al.pairs) == len(f.tokens) && len(f.tokens) > 1 && !f.capped {
+		return Verdict{Contradiction, "denial", fmt.Sprintf("one statement says that %s is not true", phrase(f.tokens))}, true
+	}
+	return Verdict{}, false
+}
+
+// apart finds what keeps two statements from touching whatever else they say.
+func apart(old, new *Parsed) (Verdict, bool) {
+	switch {
+	case old.ended != new.ended:
+		return Verdict{Compatible, "succession", fmt.Sprintf("%q says that one statement is about the past", old.ended+new.ended)}, true
+	case old.report != new.report:
+		return Verdict{Compatible, "report", fmt.Sprintf("one statement reports what somebody said (%s) and asserts nothing", old.report+new.report)}, true
+	case old.modal != new.modal:
+		return Verdict{Compatible, "modality", fmt.Sprintf("%q makes one statement a plan or a guess", old.modal+new.modal)}, true
+	case old.question != new.question:
+		return Verdict{Compatible, "question", "one of the two is a question"}, true
+	case old.past && !old.present && new.present && !new.past, new.past && !new.present && old.present && !old.past:
+		return Verdict{Compatible, "tense", "one statement speaks of the past, the other of the present"}, true
+	}
+	return Verdict{}, false
+}
+
+// comparison is two statements side by side.
+type comparison struct {
+	old, new *Parsed
+	shared   int
+	al       alignment
+}
+
+// tally sorts the differences of two aligned statements.
+type tally struct {
+	insertions, deletions int
+	leading               bool // something new stands before the first word of the old
+	beforeVerb            bool // something new narrows the subject
+	words                 []hunk
+	values                []hunk
+	opposites             []hunk
+	flips                 [][2]int // aligned words of which one is negated
+	subjectFlips          int      // flips that are opposite words in the subject
+}
+
+func (c *comparison) judge() Verdict {
+	if len(c.old.tokens) == len(c.new.tokens) && c.shared == len(c.old.tokens) && len(c.al.hunks) > 0 {
+		return c.reordered()
+	}
+	t := c.sort()
+	switch {
+	case len(c.al.hunks) == 0:
+		return c.sameWords(t)
+	case len(t.words) == 0 && len(t.values) == 0 && len(t.opposites) == 0 && t.deletions == 0:
+		return c.extended(t)
+	case len(t.words) == 0 && len(t.values) > 0 && len(t.opposites) == 0:
+		return c.otherValue(t)
+	case len(t.words) == 0 && len(t.opposites) == 1 && len(t.values) == 0 && t.deletions == 0:
+		return c.opposite(t)
+	case len(t.words) == 1 && len(t.values) == 0 && len(t.opposites) == 0 && t.deletions == 0 && len(t.flips) == 0:
+		return c.otherWord(t)
+	case len(t.words) == 0 && t.deletions > 0 && t.insertions == 0 && len(t.flips) == 0 && len(t.opposites) == 0:
+		return Verdict{Compatible, "less-specific", "the newer statement says less than the older one"}
+	}
+	return c.doubtful(t)
+}
+
+// sort sorts the differences.
+func (c *comparison) sort() tally {
+	var t tally
+	a, b := c.old.tokens, c.new.tokens
+	for _, p := range c.al.pairs {
+		x, y := a[p[0]], b[p[1]]
+		if x.neg == y.neg {
+			continue
+		}
+		if x.paired != y.paired && !x.pred && !y.pred && (c.old.hasVerb || c.new.hasVerb) {
+			t.subjectFlips++
+			continue
+		}
+		t.flips = append(t.flips, p)
+	}
+	for _, h := range c.al.hunks {
+		switch {
+		case h.insertion():
+			t.insertions++
+			if h.i0 == 0 {
+				t.leading = true
+			}
+			if c.new.hasVerb && !b[h.j0].pred && !b[h.j0].comma {
+				t.beforeVerb = true
+			}
+		case h.deletion():
+			t.deletions++
+		case c.valueHunk(h):
+			t.values = append(t.values, h)
+		case c.oppositeHunk(h):
+			t.opposites = append(t.opposites, h)
+		default:
+			t.words = append(t.words, h)
+		}
+	}
+	return t
+}
+
+// valueHunk reports that a number or a name stands for another of its kind.
+// The new side may go on after it.
+func (c *comparison) valueHunk(h hunk) bool {
+	n := h.i1 - h.i0
+	if n > 2 || h.j1-h.j0 < n {
+		return false
+	}
+	for k := range n {
+		x, y := c.old.tokens[h.i0+k], c.new.tokens[h.j0+k]
+		switch {
+		case x.kind == kindNumber && y.kind == kindNumber:
+		case x.kind == kindName && y.kind == kindName && sameShape(x.surface, y.surface):
+		default:
+			return false
+		}
+	}
+	if extra := h.j1 - h.j0 - n; extra > 0 && h.i1 < len(c.old.tokens) {
+		return extra <= 1 && c.new.tokens[h.j0+n].kind != kindWord
+	}
+	return true
+}
+
+// sameShape reports names of one form: two paths, two versions, two hashes,
+// two spellings of one identifier.
+func sameShape(a, b string) bool {
+	if squash(a) == squash(b) {
+		return true
+	}
+	for _, c := range []string{"://", "/", "@", "."} {
+		if x, y := strings.Contains(a, c), strings.Contains(b, c); x != y {
+			return false
+		} else if x {
+			return true
+		}
+	}
+	return hasDigit(a) == hasDigit(b) && len(a) == len(b)
+}
+
+func squash(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
+
+// oppositeHunk reports one word in the place of its antonym.
+func (c *comparison) oppositeHunk(h hunk) bool {
+	if h.i1-h.i0 != 1 {
+		return false
+	}
+	x := c.old.tokens[h.i0]
+	for j := h.j0; j < h.j1 && j < h.j0+2; j++ {
+		if y := c.new.tokens[j]; opposed(x.stem, y.stem) && x.neg == y.neg {
+			return h.j1-h.j0 == 1 || h.i1 == len(c.old.tokens)
+		}
+	}
+	return false
+}
+
+// reordered judges statements of the same words in another order.
+func (c *comparison) reordered() Verdict {
+	negs := 0
+	for i := range c.old.tokens {
+		if c.old.tokens[i].neg {
+			negs++
+		}
+		if c.new.tokens[i].neg {
+			negs--
+		}
+	}
+	if w, swapped := swappedRoles(c.old.tokens, c.new.tokens); swapped {
+		if negs == 0 {
+			return Verdict{Contradiction, "swapped", fmt.Sprintf("the words around %q have changed places", w)}
+		}
+		return Verdict{Uncertain, "swapped", fmt.Sprintf("the words around %q have changed places, and a negation was added or dropped", w)}
+	}
+	if rotation(c.old.tokens, c.new.tokens) {
+		switch {
+		case negs != 0:
+			return Verdict{Contradiction, "polarity", "the same words, once affirmed and once negated"}
+		case sameNegations(c.old.tokens, c.new.tokens) && c.sameForce():
+			return Verdict{Duplicate, "same-words", "the same words with the clauses in another order"}
+		}
+	}
+	return Verdict{Uncertain, "reordered", "the same words in another order, which may say something else"}
+}
+
+// swappedRoles finds a word that puts one thing before another (before, over,
+// to) followed by different words in the two statements.
+func swappedRoles(a, b []token) (string, bool) {
+	for i := range a {
+		w, follower := roleAt(a, i)
+		if w == "" {
+			continue
+		}
+		for j := range b {
+			if v, other := roleAt(b, j); v == w && other != follower {
+				return w, true
+			}
+		}
+	}
+	return "", false
+}
+
+// roleAt returns the role word at i and what it governs.
+func roleAt(ts []token, i int) (string, uint64) {
+	switch ts[i].surface {
+	case "before", "after", "over", "under", "above", "below", "vor", "nach", "avant", "apres", "antes", "despues":
+		if i+1 < len(ts) {
+			return ts[i].surface, ts[i+1].id
+		}
+	}
+	switch ts[i].prep {
+	case "to", "from", "than", "into", "von", "zu", "zum", "zur", "из":
+		return ts[i].prep, ts[i].id
+	}
+	return "", 0
+}
+
+// sameNegations reports that the same words are negated on both sides.
+func sameNegations(a, b []token) bool {
+	for i := range a {
+		if !a[i].neg {
+			continue
+		}
+		found := false
+		for j := range b {
+			found = found || (b[j].neg && b[j].id == a[i].id)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// sameForce reports that both oblige, both permit, or neither.
+func (c *comparison) sameForce() bool { return c.old.must == c.new.must && c.old.may == c.new.may }
+
+// sameWords judges statements whose content words are the same in order.
+func (c *comparison) sameWords(t tally) Verdict {
+	if t.subjectFlips > 0 {
+		return Verdict{Compatible, "other-subject", "opposite words in the subject make two subjects"}
+	}
+	switch n := len(t.flips); {
+	case n%2 == 1:
+		return Verdict{Contradiction, "polarity", fmt.Sprintf("%q is affirmed in one statement and negated in the other", c.old.tokens[t.flips[0][0]].surface)}
+	case n > 0:
+		return Verdict{Uncertain, "polarity", "negations stand in different places"}
+	}
+	if !c.sameForce() {
+		if (c.old.must && c.new.may) || (c.old.may && c.new.must) {
+			return Verdict{Uncertain, "force", "one statement obliges where the other permits"}
+		}
+		return Verdict{Compatible, "force", "the statements differ in what they oblige or permit"}
+	}
+	for _, p := range c.al.pairs {
+		x, y := c.old.tokens[p[0]], c.new.tokens[p[1]]
+		if x.prep != y.prep && directional(x.prep) && directional(y.prep) {
+			return Verdict{Uncertain, "direction", fmt.Sprintf("%q became %q before %q", x.prep, y.prep, x.surface)}
+		}
+	}
+	return Verdict{Duplicate, "same-words", "the statements have the same content words"}
+}
+
+func directional(prep string) bool {
+	switch prep {
+	case "to", "from", "by", "into", "via", "without", "von", "zu", "nach", "из", "в":
+		return true
+	}
+	return false
+}
+
+// extended judges a newer statement that keeps every word of the older one
+// and adds some.
+func (c *comparison) extended(t tally) Verdict {
+	added := c.added()
+	switch {
+	case t.subjectFlips > 0:
+		return Verdict{Compatible, "other-subject", "opposite words in the subject make two subjects"}
+	case t.leading:
+		return Verdict{Compatible, "other-subject", fmt.Sprintf("%q before the first word makes it another subject", added)}
+	case t.beforeVerb:
+		return Verdict{Compatible, "narrower-subject", fmt.Sprintf("%q narrows the subject", added)}
+	case len(c.old.tokens) < 2:
+		return none()
+	case len(t.flips)%2 == 1:
+		return Verdict{Contradiction, "polarity", fmt.Sprintf("%q is affirmed in one statement and negated in the other", c.old.tokens[t.flips[0][0]].surface)}
+	case len(t.flips) > 0:
+		return Verdict{Uncertain, "polarity", "negations stand in different places"}
+	case c.new.reversal != c.old.reversal:
+		return Verdict{Uncertain, "reversal", fmt.Sprintf("the newer statement repeats the older one and adds %q", c.new.reversal)}
+	case c.new.additive != c.old.additive:
+		return Verdict{Compatible, "addition", fmt.Sprintf("%q says that the newer statement comes on top", c.new.additive)}
+	case c.old.must != c.new.must && (c.old.may || c.new.may):
+		return Verdict{Uncertain, "force", "one statement obliges where the other permits"}
+	}
+	return Verdict{Refinement, "adds-detail", fmt.Sprintf("the newer statement keeps what the older one says and adds %q", added)}
+}
+
+// added quotes the first words that only the newer statement has.
+func (c *comparison) added() string {
+	for _, h := range c.al.hunks {
+		if h.j1 > h.j0 {
+			return phrase(c.new.tokens[h.j0:h.j1])
+		}
+	}
+	return ""
+}
+
+// otherValue judges statements that differ in numbers or names and in nothing
+// else that the older one says.
+func (c *comparison) otherValue(t tally) Verdict {
+	h := t.values[0]
+	x, y := c.old.tokens[h.i0], c.new.tokens[h.j0]
+	what := fmt.Sprintf("%s became %s", x.surface, y.surface)
+	switch {
+	case t.subjectFlips > 0 || t.leading:
+		return Verdict{Compatible, "other-subject", what + " but the subject differs"}
+	case t.beforeVerb:
+		return Verdict{Compatible, "narrower-subject", what + " but of another or narrower subject"}
+	case x.scope == scopeCalendar && y.scope == scopeCalendar:
+		return Verdict{Compatible, "other-period", what + ": the statements hold for different times"}
+	case x.scope == scopeOrdinal || y.scope == scopeOrdinal:
+		return Verdict{Compatible, "other-subject", what + ": an ordinal names another thing"}
+	}
+	for _, v := range t.values {
+		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
+		if !a.pred && (c.old.hasVerb || c.new.hasVerb) {
+			return Verdict{Uncertain, "value-in-subject", fmt.Sprintf("%s became %s in the subject, which may name another thing", a.surface, b.surface)}
+		}
+	}
+	if len(c.al.pairs) == 0 {
+		return none()
+	}
+	if len(t.flips) > 0 {
+		return Verdict{Uncertain, "value-and-polarity", what + ", and a negation was added or dropped"}
+	}
+	if t.deletions > 1 || (t.deletions > 0 && len(c.al.pairs)*3 < len(c.old.tokens)*2) {
+		return Verdict{Uncertain, "other-value", what + ", and other words are gone"}
+	}
+	refined := t.deletions == 0
+	for _, v := range t.values {
+		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
+		if a.kind == kindName {
+			refined = refined && strings.HasPrefix(b.surface, a.surface) && !isDigit(b.surface[len(a.surface)])
+		} else {
+			refined = refined && a.amount.admits(b.amount)
+		}
+	}
+	if refined {
+		if c.new.reversal != c.old.reversal {
+			return Verdict{Uncertain, "reversal", fmt.Sprintf("%s, with %q", what, c.new.reversal)}
+		}
+		return Verdict{Refinement, "closer-value", what + ", which the older statement allows"}
+	}
+	return Verdict{Contradiction, "other-value", what + " and nothing else tells the statements apart"}
+}
+
+// opposite judges statements that differ in one word and its antonym.
+func (c *comparison) opposite(t tally) Verdict {
+	h := t.opposites[0]
+	x, y := c.old.tokens[h.i0], c.new.tokens[h.j0]
+	what := fmt.Sprintf("%q and %q exclude each other", x.surface, y.surface)
+	switch {
+	case t.subjectFlips > 0 || t.leading || t.beforeVerb || h.i0 == 0 && len(c.old.tokens) > 1 && c.old.hasVerb && !x.verb:
+		return Verdict{Compatible, "other-subject", what + " but stand in the subject"}
+	case !x.pred && c.old.hasVerb && !x.verb:
+		return Verdict{Compatible, "other-subject", what + " but stand in the subject"}
+	case len(t.flips) > 0:
+		return Verdict{Uncertain, "antonym", what + ", and a negation was added or dropped"}
+	}
+	return Verdict{Contradiction, "antonym", what}
+}
+
+// otherWord judges statements that differ in one place, words for words.
+func (c *comparison) otherWord(t tally) Verdict {
+	h := t.words[0]
+	a, b := c.old.tokens, c.new.tokens
+	x, y := a[h.i0], b[h.j0]
+	gone, come := phrase(a[h.i0:h.i1]), phrase(b[h.j0:h.j1])
+	what := fmt.Sprintf("%q became %q", gone, come)
+	last := h.i1 == len(a)
+	if t.subjectFlips > 0 || t.leading || t.beforeVerb {
+		return Verdict{Compatible, "other-subject", what + " and the subject differs"}
+	}
+	if h.i0 == 0 {
+		if next := h.i1; next < len(a) && h.j1 < len(b) {
+			if _, ok := exclusiveRoles[a[next].stem]; ok && len(a)-h.i1 >= 2 && h.i1-h.i0 <= 2 && h.j1-h.j0 <= 2 && x.kind == kindWord && y.kind == kindWord {
+				return Verdict{Uncertain, "other-holder", what + " as the one who can be only one"}
+			}
+		}
+		return Verdict{Compatible, "other-subject", what + " as the subject"}
+	}
+	if c.new.additive != c.old.additive {
+		return Verdict{Compatible, "addition", fmt.Sprintf("%q says that the newer statement comes on top", c.new.additive)}
+	}
+	if x.quoted && y.quoted {
+		return Verdict{Contradiction, "other-quotation", what + " in quotation marks"}
+	}
+	if !last || h.i1-h.i0 > 3 || h.j1-h.j0 > 6 || len(c.al.pairs) < 1 {
+		return Verdict{Compatible, "different-matters", what + ", which may both hold"}
+	}
+	verb := a[h.i0-1]
+	_, exclusiveVerb := exclusive[verb.stem+"/"+x.prep]
+	if exclusiveVerb && x.prep == y.prep {
+		return Verdict{Contradiction, "one-at-a-time", fmt.Sprintf("%s after %q, which takes one at a time", what, strings.TrimSpace(verb.surface+" "+x.prep))}
+	}
+	if x.scope != scopeNone && y.scope == x.scope {
+		if x.scope == scopeWeekday {
+			return Verdict{Uncertain, "other-day", what + ", and both days may be meant"}
+		}
+		return Verdict{Compatible, "other-scope", what + ": the statements hold in different places or times"}
+	}
+	if copula(x.prep) || (x.prep == "" && !verb.verb) {
+		if _, ok := slotNouns[verb.stem]; ok && h.i1-h.i0 <= 2 && h.j1-h.j0 <= 2 {
+			return Verdict{Contradiction, "one-value", fmt.Sprintf("%s as the %s", what, verb.surface)}
+		}
+	}
+	if h.i1-h.i0 == h.j1-h.j0 && len(c.al.pairs) >= 2 && (x.kind != kindChar || h.i1-h.i0 <= 3) && !pluralVerb(verb.stem) {
+		return Verdict{Uncertain, "other-object", what + ", and it is not clear whether both can hold"}
+	}
+	return Verdict{Compatible, "different-matters", what + ", which may both hold"}
+}
+
+func copula(w string) bool {
+	_, ok := auxiliaries[w]
+	return ok
+}
+
+// pluralVerb reports verbs whose objects add up.
+func pluralVerb(stem string) bool {
+	_, ok := pluralVerbs[stem]
+	return ok
+}
+
+var pluralVerbs = stems(`support supports accept accepts include includes like likes prefer prefers read reads review reviews has have know knows
+contain contains handle handles work works speak speaks need needs require requires`)
+
+// doubtful judges what no clear rule covers: opposed in tone, but with other
+// differences besides.
+func (c *comparison) doubtful(t tally) Verdict {
+	a, b := c.old.tokens, c.new.tokens
+	if t.subjectFlips > 0 || t.leading || a[0].id != b[0].id {
+		return none()
+	}
+	for _, h := range append(append([]hunk(nil), t.words...), t.values...) {
+		for i := h.i0; i < h.i1; i++ {
+			if a[i].scope != scopeNone && a[i].scope != scopeOther {
+				return Verdict{Compatible, "other-scope", fmt.Sprintf("%q stands in one statement only", a[i].surface)}
+			}
+			if !a[i].pred && c.old.hasVerb {
+				return Verdict{Compatible, "other-subject", fmt.Sprintf("%q stands in the subject of one statement only", a[i].surface)}
+			}
+		}
+	}
+	covered := len(c.al.pairs)*5 >= len(a)*3
+	switch {
+	case covered && (len(t.flips)%2 == 1 || len(t.opposites) == 1):
+		return Verdict{Uncertain, "opposed", "the statements say much the same in opposite ways"}
+	case covered && c.new.reversal != "" && c.old.reversal == "":
+		return Verdict{Uncertain, "reversal", fmt.Sprintf("the newer statement speaks of the same and adds %q", c.new.reversal)}
+	}
+	return none()
+}
+
+// phrase writes tokens for people.
+func phrase(ts []token) string {
+	var b strings.Builder
+	for i, t := range ts {
+		if i == 6 {
+			b.WriteString("…")
+			break
+		}
+		if i > 0 && t.kind != kindChar {
+			b.WriteByte(' ')
+		}
+		if t.neg && !t.paired {
+			b.WriteString("not ")
+		}
+		b.WriteString(t.surface)
+	}
+	return b.String()
 }

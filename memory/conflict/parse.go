@@ -1,11 +1,527 @@
 package conflict
 
-import "github.com/polyphony-memory/polyphony/memory/text"
+import (
+	"hash/fnv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/polyphony-memory/polyphony/memory/text"
+)
+
+const (
+	// maxRunes is how much of a statement is analysed.
+	maxRunes = 4000
+	// maxTokens bounds the alignment of two statements.
+	maxTokens = 256
+)
+
+// kind is what a token is.
+type kind uint8
+
+const (
+	kindWord kind = iota
+	kindNumber
+	kindName // an identifier, path, hash, version, address
+	kindChar // a character of a script without spaces between words
+)
+
+// token is a word of a statement that carries content.
+type token struct {
+	surface string // as the index holds it
+	stem    string
+	id      uint64 // equal for words that say the same
+	kind    kind
+	amount  quantity // of a number
+	scope   scope
+	neg     bool   // negated
+	paired  bool   // read as the negation of its complement
+	pred    bool   // stands at or after the first verb
+	verb    bool   // is a verb that the rules know
+	comma   bool   // punctuation stands before it
+	quoted  bool   // stands in quotation marks
+	prep    string // the function word before it
+}
 
 // Parsed is the analysis of one statement, made once and compared with many.
 type Parsed struct {
-	key [16]byte
+	key    [16]byte
+	topic  string
+	domain string
+	repo   string
+
+	tokens []token
+	folded string // the key form, for markers
+	denied *Parsed
+	capped bool // not all of the statement was analysed
+
+	hasVerb bool // a verb that the rules know was seen
+	past    bool // its verbs are in the past only
+	present bool
+	must    bool // obligation
+	may     bool // permission or possibility
+
+	ended    string // marker words that were found, "" for none
+	additive string
+	report   string
+	modal    string
+	reversal string
+	question bool
 }
 
 // Parse analyses a statement.
-func Parse(s Statement) *Parsed { return &Parsed{key: text.ContentKey(s.Content)} }
+func Parse(s Statement) *Parsed {
+	p := &Parsed{
+		key:    text.ContentKey(s.Content),
+		topic:  text.Key(s.Topic),
+		domain: text.Key(s.Domain),
+	}
+	if rest, ok := strings.CutPrefix(p.domain, "repo:"); ok {
+		p.repo, _, _ = strings.Cut(rest, "/")
+	}
+	p.analyse(s.Content)
+	if rest, ok := denied(p.folded); ok {
+		p.denied = &Parsed{topic: p.topic, domain: p.domain, repo: p.repo, capped: p.capped, key: text.ContentKey(rest)}
+		p.denied.analyse(rest)
+	}
+	return p
+}
+
+func (p *Parsed) analyse(content string) {
+	content = strings.ToValidUTF8(content, "\uFFFD")
+	if len(content) > maxRunes {
+		n := 0
+		for i := range content {
+			if n == maxRunes {
+				content = content[:i]
+				p.capped = true
+				break
+			}
+			n++
+		}
+	}
+	p.folded = text.Key(content)
+	p.ended, _ = find(p.folded, pastMarkers)
+	if p.ended == "" {
+		p.ended, _ = opens(p.folded, pastOpeners)
+	}
+	p.additive, _ = find(p.folded, additiveMarkers)
+	p.report, _ = find(p.folded, reportMarkers)
+	p.modal, _ = find(p.folded, modalMarkers)
+	p.reversal, _ = find(p.folded, reversalMarkers)
+	if strings.HasPrefix(p.folded, `"`) || strings.HasPrefix(p.folded, "“") || strings.HasPrefix(p.folded, "«") || strings.HasPrefix(p.folded, "> ") || strings.HasPrefix(p.folded, "「") {
+		if p.report == "" {
+			p.report = "quotation marks"
+		}
+	}
+	p.question = strings.HasSuffix(p.folded, "?") || strings.HasSuffix(p.folded, "؟")
+
+	b := builder{p: p, content: content, words: split(content)}
+	b.run()
+	if len(p.tokens) > maxTokens {
+		p.tokens = p.tokens[:maxTokens]
+		p.capped = true
+	}
+}
+
+// word is a word of the text, function words included.
+type word struct {
+	surface    string
+	stem       string
+	start, end int
+	exact      bool
+}
+
+// split groups the index terms of a text into its words.
+func split(content string) []word {
+	terms := text.Terms(content)
+	words := make([]word, 0, len(terms)/2+1)
+	last := -1
+	apostrophe := false
+	for _, t := range terms {
+		if t.Start >= last {
+			words = append(words, word{surface: t.Text, start: t.Start, end: t.End, exact: t.Exact})
+			last = t.End
+			raw := content[t.Start:t.End]
+			apostrophe = !t.Exact && (strings.Contains(raw, "'") || strings.Contains(raw, "’"))
+			continue
+		}
+		w := &words[len(words)-1]
+		switch {
+		case t.Start == w.start && t.End == w.end && !t.Exact && w.stem == "":
+			w.stem = t.Text
+		case apostrophe && w.surface != t.Text && (t.Start == w.start || t.End == w.end):
+			// Sara's, l'équipe: the noun is the word.
+			if _, neg := negators[w.surface]; !neg {
+				w.surface, w.stem = t.Text, text.Stem(t.Text)
+			}
+			apostrophe = false
+		}
+	}
+	return words
+}
+
+// builder turns words into tokens.
+type builder struct {
+	p       *Parsed
+	content string
+	words   []word
+
+	negate  bool  // a negation waits for its word
+	bound   bound // a bound waits for its number
+	prep    string
+	verb    bool // a verb was seen
+	prevEnd int
+	quote   bool
+}
+
+func (b *builder) surface(i int) string {
+	if i < 0 || i >= len(b.words) {
+		return ""
+	}
+	return b.words[i].surface
+}
+
+func (b *builder) run() {
+	p := b.p
+	p.tokens = make([]token, 0, len(b.words))
+	starts := make([]int, 0, len(b.words))
+	for i := 0; i < len(b.words); {
+		before := len(p.tokens)
+		at := b.words[i].start
+		n := b.step(i)
+		if len(p.tokens) > before {
+			starts = append(starts, at)
+		}
+		i += n
+	}
+	if b.negate && len(p.tokens) > 0 {
+		p.tokens[len(p.tokens)-1].neg = !p.tokens[len(p.tokens)-1].neg
+	}
+	for _, at := range kanaNegations(b.content) {
+		for k := len(starts) - 1; k >= 0; k-- {
+			if starts[k] < at {
+				p.tokens[k].neg = !p.tokens[k].neg
+				break
+			}
+		}
+	}
+	if b.verb && !p.hasVerb {
+		p.hasVerb = true
+	}
+}
+
+// step reads the word at i and returns how many words it used.
+func (b *builder) step(i int) int {
+	w := b.words[i]
+	comma := b.gap(w.start)
+	b.prevEnd = w.end
+	if comma && b.negate {
+		b.negateLast()
+	}
+	if n, bd, ok := b.boundPhrase(i); ok {
+		b.bound = bd
+		return n
+	}
+	s := w.surface
+	r, size := utf8.DecodeRuneInString(s)
+
+	if r >= 0x2E80 && size == len(s) { // a character
+		if isKana(r) && r < 0x30A0 {
+			return 1 // hiragana: endings and particles
+		}
+		if b.hanNegates(i) {
+			b.negate = !b.negate
+			return 1
+		}
+		if text.Stop(s) {
+			return 1
+		}
+		b.add(token{surface: s, stem: s, kind: kindChar, comma: comma}, s)
+		return 1
+	}
+	switch n := negationOf(s, b.surface(i-1), b.surface(i+1)); n {
+	case negNext:
+		b.negate = !b.negate
+		return 1
+	case negPrev:
+		b.negateLast()
+		return 1
+	case negSelf:
+		s = positiveForm(s)
+		w.surface, w.stem = s, text.Stem(s)
+		b.negate = !b.negate
+	}
+	switch {
+	case s == "longer" && b.surface(i-1) == "no", s == "mehr" && b.surface(i-1) == "nicht", s == "больше" && b.surface(i+1) == "не":
+		return 1
+	case s == "plus" && (strings.Contains(b.p.folded, " ne ") || strings.Contains(b.p.folded, "n'") || strings.Contains(b.p.folded, "n’")):
+		b.negateLast()
+		return 1
+	case s == "out" && (b.surface(i-1) == "opt" || b.surface(i-1) == "opted"):
+		b.negateLast()
+		return 1
+	}
+	if q, n, ok := b.number(i); ok {
+		q.bound = b.bound
+		b.bound = boundExact
+		t := token{surface: b.words[i].surface, stem: q.canonical(), kind: kindNumber, amount: q, comma: comma}
+		if y := q.value; n == 1 && q.dim == dimNone && y >= 1900 && y < 2100 && len(s) == 4 {
+			t.scope = scopeCalendar
+		}
+		b.add(t, q.canonical())
+		return n
+	}
+	b.verbs(s)
+	if b.light(i, s) {
+		b.prep = s
+		return 1
+	}
+	t := token{surface: s, stem: w.stem, comma: comma}
+	if t.stem == "" {
+		t.stem = s
+	}
+	if w.exact && strings.ContainsAny(s, "0123456789_/.:@#\\-+$~") {
+		t.kind = kindName
+		if isWordCompound(s) {
+			t.kind = kindWord
+		}
+	}
+	if j := josa(s); j != s {
+		t.stem = j
+	}
+	canonical := t.stem
+	if c, ok := synonyms[canonical]; ok {
+		canonical = c
+	} else if c, ok := synonyms[s]; ok {
+		canonical = c
+	}
+	if pos, ok := positiveOf(t.stem); ok && t.kind == kindWord {
+		canonical = pos
+		t.paired = true
+		b.negate = !b.negate
+	}
+	t.scope = scopeOf(s, t.stem)
+	if _, ok := verbStems[t.stem]; ok {
+		t.verb = true
+		b.verb = true
+	}
+	b.add(t, canonical)
+	return 1
+}
+
+// add appends a token with what waited for it.
+func (b *builder) add(t token, canonical string) {
+	h := fnv.New64a()
+	h.Write([]byte(canonical))
+	t.id = h.Sum64()
+	t.neg = b.negate
+	t.pred = b.verb
+	t.prep = b.prep
+	t.quoted = b.quote
+	b.negate = false
+	b.prep = ""
+	b.p.tokens = append(b.p.tokens, t)
+}
+
+func (b *builder) negateLast() {
+	b.negate = false
+	if n := len(b.p.tokens); n > 0 {
+		b.p.tokens[n-1].neg = !b.p.tokens[n-1].neg
+		return
+	}
+	b.negate = true
+}
+
+// gap reports punctuation between the last word and the one that starts at
+// start, and follows quotation marks.
+func (b *builder) gap(start int) bool {
+	if start <= b.prevEnd {
+		return false
+	}
+	found := false
+	for _, r := range b.content[b.prevEnd:start] {
+		switch r {
+		case ',', ';', ':', '(', ')', '—', '–', '.', '!', '?', '、', '，', '。', '；', '：', '،', '؛', '۔', '।', '\n':
+			found = true
+		case '"':
+			b.quote = !b.quote
+		case '“', '«', '「', '„':
+			b.quote = true
+		case '”', '»', '」':
+			b.quote = false
+		}
+	}
+	return found && len(b.p.tokens) > 0
+}
+
+// number reads a quantity at word i and the unit after it.
+func (b *builder) number(i int) (quantity, int, bool) {
+	w := b.words[i]
+	q, ok := parseQuantity(w.surface)
+	if !ok {
+		v, isWord := numberWords[w.surface]
+		if !isWord {
+			return q, 0, false
+		}
+		q = quantity{value: v}
+	}
+	if w.surface[0] != '$' && strings.HasSuffix(b.content[:w.start], "€") {
+		q.apply(unit{dimMoney, 1, "eur"})
+		return q, 1, true
+	}
+	if q.dim != dimNone || i+1 >= len(b.words) {
+		return q, 1, true
+	}
+	next := b.words[i+1]
+	if next.start-w.end > 1 {
+		if strings.HasPrefix(strings.TrimLeft(b.content[w.end:], " "), "%") {
+			q.apply(unit{dimPercent, 1, ""})
+		}
+		return q, 1, true
+	}
+	switch next.surface {
+	case "am", "pm":
+		if q.value <= 12 {
+			h := q.value
+			if h == 12 {
+				h = 0
+			}
+			if next.surface == "pm" {
+				h += 12
+			}
+			return quantity{value: h * 60, dim: dimClock}, 2, true
+		}
+	case "uhr", "oclock":
+		return quantity{value: q.value * 60, dim: dimClock}, 2, true
+	}
+	if u, ok := unitOf(next.surface); ok {
+		// A character is a unit only where nothing is written on.
+		q.apply(u)
+		return q, 2, true
+	}
+	return q, 1, true
+}
+
+// boundPhrase reads the words that bound the number after them.
+func (b *builder) boundPhrase(i int) (words int, bd bound, ok bool) {
+	w0 := b.words[i].surface
+	// A bound is worth reading only when a number follows soon.
+	for _, p := range boundPhrases {
+		if p.words[0] != w0 {
+			continue
+		}
+		match := true
+		for k, w := range p.words {
+			match = match && b.surface(i+k) == w
+		}
+		if !match {
+			continue
+		}
+		if next := i + len(p.words); next < len(b.words) {
+			if _, isNum := parseQuantity(b.words[next].surface); isNum {
+				return len(p.words), p.bound, true
+			}
+			if _, isNum := numberWords[b.words[next].surface]; isNum {
+				return len(p.words), p.bound, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+var boundPhrases = buildBoundPhrases()
+
+type boundWords struct {
+	words []string
+	bound bound
+}
+
+func buildBoundPhrases() []boundWords {
+	var out []boundWords
+	add := func(bd bound, phrases ...string) {
+		for _, p := range phrases {
+			out = append(out, boundWords{strings.Fields(text.Normalize(p)), bd})
+		}
+	}
+	add(boundAtLeast, "at least", "no fewer than", "no less than", "not fewer than", "not less than", "a minimum of", "minimum of", "minimum",
+		"min", "more than", "over", "mindestens", "wenigstens", "au moins", "al menos", "por lo menos", "не менее", "минимум", "en az", "حداقل", "على الأقل", "कम से कम")
+	add(boundAtMost, "at most", "no more than", "not more than", "no later than", "up to", "a maximum of", "maximum of", "maximum", "max", "less than",
+		"fewer than", "höchstens", "maximal", "au plus", "au maximum", "como máximo", "hasta", "не более", "максимум", "en fazla", "حداکثر", "على الأكثر", "अधिकतम")
+	add(boundAbout, "about", "around", "roughly", "approximately", "approx", "nearly", "almost", "circa", "ca", "etwa", "ungefähr", "rund",
+		"environ", "unos", "unas", "aproximadamente", "около", "примерно", "yaklaşık", "حدود", "حوالي", "लगभग")
+	add(boundExact, "exactly", "precisely", "genau", "exactement", "exactamente", "ровно", "tam", "دقیقا")
+	return out
+}
+
+// hanNegates reports a negating character of Chinese or Japanese.
+func (b *builder) hanNegates(i int) bool {
+	var rs [3]rune
+	for k := range 3 {
+		rs[k] = ' '
+		if j := i + k - 1; j >= 0 && j < len(b.words) {
+			rs[k], _ = utf8.DecodeRuneInString(b.words[j].surface)
+		}
+	}
+	return hanNegation(rs[:], 1)
+}
+
+// verbs notes what the verb at hand says about time and obligation.
+func (b *builder) verbs(s string) {
+	v, ok := auxiliaries[s]
+	if !ok {
+		return
+	}
+	b.verb = true
+	switch v {
+	case auxPast:
+		b.p.past = true
+	case auxPresent:
+		b.p.present = true
+	case auxMust:
+		b.p.must = true
+	case auxMay:
+		b.p.may = true
+	}
+}
+
+// light reports a function word that says nothing by itself.
+func (b *builder) light(i int, s string) bool {
+	if s == "a" && i > 0 && b.content[b.words[i].start] == 'A' {
+		return false // service A
+	}
+	if _, ok := significant[s]; ok {
+		return false
+	}
+	if _, ok := lightWords[s]; ok {
+		return true
+	}
+	return text.Stop(s) && !b.words[i].exact
+}
+
+// isWordCompound reports plain words joined by hyphens.
+func isWordCompound(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < utf8.RuneSelf && c != '-' && !('a' <= c && c <= 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+func isKana(r rune) bool { return 0x3040 <= r && r <= 0x30FF }
+
+// josa takes the particle off a Korean word.
+func josa(s string) string {
+	r, _ := utf8.DecodeRuneInString(s)
+	if r < 0xAC00 || r > 0xD7A3 || utf8.RuneCountInString(s) < 3 {
+		if r < 0xAC00 || r > 0xD7A3 || utf8.RuneCountInString(s) < 2 {
+			return s
+		}
+	}
+	for _, p := range []string{"에서는", "으로", "에서", "에게", "까지", "부터", "입니다", "이다", "은", "는", "이", "가", "을", "를", "의", "에", "와", "과", "도", "로"} {
+		if rest, ok := strings.CutSuffix(s, p); ok && rest != "" {
+			return rest
+		}
+	}
+	return s
+}

@@ -34,7 +34,7 @@ nunca jamás sin ningún ninguna ninguno nadie tampoco
 не нет никогда без нельзя ни никто ничего
 لا لم لن ليس ليست غير بدون دون هرگز بدون مت نہ بغیر मत न बिना
 hiç asla`)
-	add(negPrev, `değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نمیشود نہیں नहीं 아니다 아닙니다`)
+	add(negPrev, `off against değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نمیشود نہیں नहीं 아니다 아닙니다`)
 	delete(m, "nur")
 	return m
 }
@@ -93,7 +93,7 @@ func negatedForm(w string) negation {
 // aligns with its positive: نمی‌شود with می‌شود.
 func positiveForm(w string) string {
 	if rest, ok := strings.CutPrefix(w, "نمی"); ok {
-		return rest
+		return "می" + rest
 	}
 	for _, s := range [][2]string{{"miyor", "iyor"}, {"muyor", "uyor"}} {
 		if i := strings.LastIndex(w, s[0]); i > 0 {
@@ -133,19 +133,31 @@ func hanNegation(rs []rune, i int) bool {
 	return false
 }
 
-// kanaNegations counts the negative endings in Japanese text, less those of
-// "only" (しか…ない) and "must" (なければならない).
-func kanaNegations(s string) int {
-	n := 0
+// kanaNegations returns where in a Japanese text a predicate is negated. The
+// ending of "only" (しか…ない) and of "must" (なければならない) negates nothing.
+func kanaNegations(s string) []int {
+	if !strings.ContainsAny(s, "なませずぬ") {
+		return nil
+	}
+	var at []int
 	for _, e := range []string{"ない", "ません", "なかった", "ずに"} {
-		n += strings.Count(s, e)
+		from := 0
+		for {
+			i := strings.Index(s[from:], e)
+			if i < 0 {
+				break
+			}
+			i += from
+			from = i + len(e)
+			before := s[max(0, i-36):i]
+			if strings.HasSuffix(before, "なければなら") || strings.HasSuffix(before, "なければなり") || strings.Contains(before, "しか") ||
+				strings.HasPrefix(s[from:], "と") {
+				continue
+			}
+			at = append(at, i)
+		}
 	}
-	n -= strings.Count(s, "しか")
-	n -= strings.Count(s, "なければな") + strings.Count(s, "ないとい")
-	if n < 0 {
-		n = -n
-	}
-	return n
+	return at
 }
 
 // denials begin a statement that calls the rest of it false.

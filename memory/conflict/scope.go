@@ -76,7 +76,7 @@ var pastMarkers = keyed(
 )
 
 // pastOpeners say the same when they open the statement.
-var pastOpeners = keyed("until", "till", "up to", "before", "bis", "jusqu", "hasta", "до", "تا", "حتى", "直到", "in 19", "in 20", "im jahr", "en 20", "в 20")
+var pastOpeners = keyed("until", "till", "bis", "jusqu", "hasta", "до", "تا", "حتى", "直到", "in 19", "in 20", "en 20", "в 20")
 
 // additive markers say that something comes on top of what is known.
 var additiveMarkers = keyed(
@@ -150,7 +150,17 @@ func edge(s string, i int) bool {
 // opens returns the marker that the statement begins with.
 func opens(folded string, markers []string) (string, bool) {
 	for _, m := range markers {
-		if strings.HasPrefix(folded, m) && (edge(folded, len(m)) || m[len(m)-1] == '0' || m[len(m)-1] == '9' || m[0] >= 0xE3) {
+		if !strings.HasPrefix(folded, m) {
+			continue
+		}
+		n := len(m)
+		if isDigit(m[n-1]) { // a year
+			if len(folded) < n+2 || !isDigit(folded[n]) || !isDigit(folded[n+1]) {
+				continue
+			}
+			n += 2
+		}
+		if edge(folded, n) || m == "jusqu" || m[0] >= 0xE3 {
 			return m, true
 		}
 	}

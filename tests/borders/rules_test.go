@@ -79,10 +79,10 @@ var (
 	temporalServer = foreign("go.temporal.io/server", "github.com/temporalio/ui-server")
 	fx             = foreign("go.uber.org/fx", "go.uber.org/dig")
 	// Not what is below it: database/sql/driver is a few interfaces that types like a UUID implement.
-	sql = func(p pkg) bool { return p.Path == "database/sql" }
-	http           = foreign("net/http")
-	vocabulary     = room("memory/record")
-	store          = except(room("memory"), vocabulary)
+	sql        = func(p pkg) bool { return p.Path == "database/sql" }
+	http       = foreign("net/http")
+	vocabulary = room("memory/record")
+	store      = except(room("memory"), vocabulary)
 )
 
 // directions says which rooms each room may import; itself always. Rooms that are not named here may import all.

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows/locate"
+)
+
+const (
+	// startTimeout and stopTimeout bound the whole start and stop. The stop is
+	// longer than workerStopTimeout, so that the files close last.
+	startTimeout = 2 * time.Minute
+	stopTimeout  = 45 * time.Second
+	// workerStopTimeout is how long running activities may take to end when
+	// the worker stops.
+	workerStopTimeout = 20 * time.Second
+)
+
+// Config is what the worker is started with.
+type Config struct {
+	// Data is the data folder.
+	Data string
+	// Port and UIPort are the embedded engine's; see the flags.
+	Port, UIPort int
+	// Shards is what workspaces are spread over, Own which of them this worker
+	// serves, like 0-7 or 0,3,5-6; empty is all.
+	Shards int
+	Own    string
+	// Tour plays a short story in a sample workspace once everything runs.
+	Tour      bool
+	LogLevel  string
+	LogFormat string
+
+	own    []int
+	level  slog.Level
+	lookup func(string) (string, bool)
+}
+
+func (c *Config) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.Data, "data", "", "data folder (default: $"+locate.EnvData+", else the platform's place for a user's data)")
+	f.IntVar(&c.Port, "port", 0, "port of the embedded engine; 0 is 7233 or another when that is taken, -1 any free one")
+	f.IntVar(&c.UIPort, "ui-port", 0, "serve Temporal's Web UI on this port; 0 does not, -1 takes any free one")
+	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
+	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
+	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
+	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+}
+
+// complete checks the settings and works out the rest.
+func (c *Config) complete() (err error) {
+	if c.Data, err = locate.DataFolder(c.Data, c.lookup); err != nil {
+		return err
+	}
+	if err := c.level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return record.Errorf(record.InvalidArgument, "log-level", "the level is debug, info, warn or error")
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return record.Errorf(record.InvalidArgument, "log-format", "the format is text or json")
+	}
+	if c.Shards == 0 {
+		if c.Shards, err = locate.EnvironmentShards(c.lookup); err != nil {
+			return err
+		}
+	}
+	if c.Shards < 1 || c.Shards > 4096 {
+		return record.Errorf(record.InvalidArgument, "shards", "the shards are a number of 1 to 4096")
+	}
+	c.own, err = parseShards(c.Own, c.Shards)
+	return err
+}
+
+// parseShards reads "0-7" or "0,3,5-6"; "" is all of n.
+func parseShards(own string, n int) ([]int, error) {
+	if own == "" {
+		own = "0-" + strconv.Itoa(n-1)
+	}
+	taken := make([]bool, n)
+	for part := range strings.SplitSeq(own, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			last = first
+		}
+		lo, errLo := strconv.Atoi(first)
+		hi, errHi := strconv.Atoi(last)
+		if errLo != nil || errHi != nil || lo < 0 || hi < lo || hi >= n {
+			return nil, record.Errorf(record.InvalidArgument, "own", "%q is not shards of 0 to %d", part, n-1)
+		}
+		for i := lo; i <= hi; i++ {
+			taken[i] = true
+		}
+	}
+	var out []int
+	for i, t := range taken {
+		if t {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/gofrs/flock"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.uber.org/fx"
+
+	"github.com/polyphony-memory/polyphony/activities"
+	"github.com/polyphony-memory/polyphony/memory"
+	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/worker/engine"
+	"github.com/polyphony-memory/polyphony/workflows"
+	"github.com/polyphony-memory/polyphony/workflows/locate"
+)
+
+// locks keeps two workers from serving one shard of a data folder at once.
+type locks struct{ held []*flock.Flock }
+
+func newLocks(lc fx.Lifecycle, cfg Config) *locks {
+	l := &locks{}
+	lc.Append(fx.StartStopHook(func(context.Context) error { return l.take(cfg) }, func(context.Context) error { return l.release() }))
+	return l
+}
+
+func (l *locks) take(cfg Config) error {
+	dir := filepath.Join(cfg.Data, "shards")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return record.Wrap(record.Unavailable, err, "the data folder %s cannot be made", cfg.Data)
+	}
+	for _, shard := range cfg.own {
+		f := flock.New(filepath.Join(dir, fmt.Sprintf("%d.lock", shard)), flock.SetPermissions(0o600))
+		ok, err := f.TryLock()
+		if err != nil || !ok {
+			return errors.Join(record.Wrap(record.Unavailable, err, "another worker serves shard %d of the data folder %s", shard, cfg.Data), l.release())
+		}
+		l.held = append(l.held, f)
+	}
+	return nil
+}
+
+func (l *locks) release() error {
+	var err error
+	for _, f := range l.held {
+		err = errors.Join(err, f.Unlock())
+	}
+	l.held = nil
+	return err
+}
+
+// connection is the engine that the worker works for: the embedded one, or a
+// cluster.
+type connection struct {
+	cfg    Config
+	log    *slog.Logger
+	engine *engine.Engine
+	client client.Client
+}
+
+func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, cfg Config, log *slog.Logger) *connection {
+	c := &connection{cfg: cfg, log: log}
+	lc.Append(fx.StartStopHook(func(ctx context.Context) error { return c.start(ctx, stop) }, c.stop))
+	return c
+}
+
+func (c *connection) start(ctx context.Context, stop fx.Shutdowner) error {
+	opts, _, err := c.options(ctx, stop)
+	if err != nil {
+		return err
+	}
+	opts.Logger = quiet(c.cfg, c.log)
+	if c.client, err = client.DialContext(ctx, opts); err != nil {
+		return record.Wrap(record.Unavailable, err, "the engine at %s cannot be reached", opts.HostPort)
+	}
+	if c.engine == nil {
+		c.addSearchAttributes(ctx, opts.Namespace)
+	}
+	return nil
+}
+
+// options starts the embedded engine unless the environment names a cluster.
+func (c *connection) options(ctx context.Context, stop fx.Shutdowner) (client.Options, int, error) {
+	if locate.External(c.cfg.lookup) {
+		return locate.Options(c.cfg.Data, c.cfg.lookup)
+	}
+	e, err := engine.Start(ctx, engine.Config{
+		Dir: filepath.Join(c.cfg.Data, "engine"), Port: c.cfg.Port, UIPort: c.cfg.UIPort, SearchAttributes: searchAttributes(), Logger: c.log,
+	})
+	if err != nil {
+		return client.Options{}, 0, record.Wrap(record.Unavailable, err, "the embedded engine cannot be started")
+	}
+	c.engine = e
+	go func() {
+		// Failed is closed or silent after Stop, which this goroutine's owner
+		// calls; it ends with the process at the latest.
+		if err, ok := <-e.Failed(); ok && err != nil {
+			c.log.Error("the embedded engine failed", "error", err)
+			_ = stop.Shutdown(fx.ExitCode(record.ExitUnavailable))
+		}
+	}()
+	return client.Options{HostPort: e.Address(), Namespace: e.Namespace()}, c.cfg.Shards, nil
+}
+
+// addSearchAttributes registers ours with a cluster, where an operator may
+// have done it, or may have to.
+func (c *connection) addSearchAttributes(ctx context.Context, namespace string) {
+	_, err := c.client.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: searchAttributes()})
+	if err != nil {
+		c.log.Warn("the search attributes could not be registered; an operator has to do it once", "error", err)
+	}
+}
+
+func searchAttributes() map[string]enumspb.IndexedValueType {
+	return map[string]enumspb.IndexedValueType{
+		workflows.AttributeWorkspace.GetName(): enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		workflows.AttributeAgent.GetName():     enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		workflows.AttributeDomain.GetName():    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		workflows.AttributeOutcome.GetName():   enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+	}
+}
+
+func (c *connection) stop(ctx context.Context) error {
+	if c.client != nil {
+		c.client.Close()
+	}
+	if c.engine != nil {
+		return c.engine.Stop(ctx)
+	}
+	return nil
+}
+
+// quiet is the log of Temporal's library, which tells of every refusal: only
+// its warnings matter, and those at debug level.
+func quiet(cfg Config, log *slog.Logger) sdklog.Logger {
+	if cfg.level <= slog.LevelDebug {
+		return sdklog.NewStructuredLogger(log)
+	}
+	return sdklog.NewStructuredLogger(slog.New(atLeast{log.Handler(), slog.LevelError}))
+}
+
+// atLeast is a handler that drops what is below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(a), h.level}
+}
+
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}
+
+func newWorkspaces(lc fx.Lifecycle, _ *locks, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(w.Close))
+	return w, nil
+}
+
+func newRecall() *recall.Engine { return recall.NewEngine() }
+
+// workers are the Temporal workers of the owned shards.
+type workers struct{ running []worker.Worker }
+
+func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, r *recall.Engine, cfg Config, log *slog.Logger) *workers {
+	ws := &workers{}
+	lc.Append(fx.StartStopHook(func(context.Context) error {
+		store, reader := &activities.Store{Workspaces: w}, &activities.Reader{Workspaces: w, Recall: r}
+		for _, shard := range cfg.own {
+			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
+				WorkerStopTimeout:                       workerStopTimeout,
+				MaxConcurrentActivityExecutionSize:      8,
+				MaxConcurrentLocalActivityExecutionSize: 256,
+				MaxConcurrentWorkflowTaskPollers:        8,
+				DeploymentOptions: worker.DeploymentOptions{
+					// Reported only: two versions cannot own one file side by
+					// side, so runs are never pinned to one.
+					Version: worker.WorkerDeploymentVersion{DeploymentName: "polyphony", BuildID: buildID()},
+				},
+				OnFatalError: func(err error) {
+					log.Error("a worker failed", "queue", workflows.ShardQueue(shard), "error", err)
+					_ = stop.Shutdown(fx.ExitCode(record.ExitUnavailable))
+				},
+			})
+			workflows.Register(tw)
+			tw.RegisterActivity(store)
+			tw.RegisterActivity(reader)
+			if err := tw.Start(); err != nil {
+				return record.Wrap(record.Unavailable, err, "the worker of shard %d cannot be started", shard)
+			}
+			ws.running = append(ws.running, tw)
+		}
+		return nil
+	}, func(context.Context) error {
+		for _, tw := range ws.running {
+			tw.Stop()
+		}
+		return nil
+	}))
+	return ws
+}
+
+// buildID names the program's version: the revision it was built from.
+func buildID() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unversioned"
+}
+
+// announcement tells callers on this machine where the worker is.
+type announcement struct{}
+
+func newAnnouncement(lc fx.Lifecycle, c *connection, _ *workers, cfg Config, log *slog.Logger) *announcement {
+	lc.Append(fx.StartStopHook(func(context.Context) error {
+		log.Info("workspaces", "folder", filepath.Join(cfg.Data, "workspaces"), "shards", cfg.Shards, "serving", len(cfg.own))
+		if c.engine == nil {
+			log.Info("ready", "engine", "the cluster that the environment names")
+			return nil
+		}
+		w := locate.Worker{Address: c.engine.Address(), Namespace: c.engine.Namespace(), UI: c.engine.UIAddress(), Shards: cfg.Shards, PID: os.Getpid(), StartedAt: record.At(nowUTC())}
+		if err := locate.Announce(cfg.Data, w); err != nil {
+			return record.Wrap(record.Unavailable, err, "the worker cannot be announced in the data folder")
+		}
+		log.Info("engine listens", "address", w.Address, "namespace", w.Namespace, "file", filepath.Join(cfg.Data, "engine"))
+		if w.UI != "" {
+			log.Info("Temporal's Web UI listens", "address", w.UI)
+		}
+		log.Info("ready", "stop", "Ctrl-C")
+		return nil
+	}, func(context.Context) error { return locate.Withdraw(cfg.Data, os.Getpid()) }))
+	return &announcement{}
+}
