@@ -15,9 +15,11 @@ const (
 	// maxEdges bounds the facts that a new one is linked to (behaviour.md 3).
 	maxEdges = 5
 	// rareTerms and rarePostings bound what looking for relatives reads, so
-	// that its cost does not grow with the workspace.
+	// that its cost does not grow with the workspace; linkTerms is the same for
+	// linking, which every new fact pays for.
 	rareTerms    = 6
 	rarePostings = 64
+	linkTerms    = 3
 	// linkShare is the share of documents, and linkFloor the number, up to
 	// which a shared term says that two facts have to do with each other.
 	linkShare = 0.01
@@ -46,12 +48,12 @@ type relative struct {
 // relatives finds at most limit indexed facts that share the rarest of terms,
 // best first, then newest. Scope restricts them to one domain or topic.
 func relatives(q queryer, terms []text.Term, scope string, limit int) ([]relative, error) {
-	return relativesUpTo(q, terms, scope, limit, math.MaxInt64)
+	return rareRelatives(q, terms, scope, limit, rareTerms, math.MaxInt64)
 }
 
-// relativesUpTo is relatives with terms that more than maxDF facts hold left
-// out.
-func relativesUpTo(q queryer, terms []text.Term, scope string, limit int, maxDF int64) ([]relative, error) {
+// rareRelatives is relatives by at most rare of the terms, those that more
+// than maxDF facts hold left out.
+func rareRelatives(q queryer, terms []text.Term, scope string, limit, rare int, maxDF int64) ([]relative, error) {
 	names := make([]string, len(terms))
 	for i, t := range terms {
 		names[i] = t.Text
@@ -76,7 +78,7 @@ func relativesUpTo(q queryer, terms []text.Term, scope string, limit int, maxDF 
 		return cmp.Or(cmp.Compare(df[a.Text], df[b.Text]), cmp.Compare(a.Text, b.Text))
 	})
 	found := map[int64]*relative{}
-	for _, t := range known[:min(len(known), rareTerms)] {
+	for _, t := range known[:min(len(known), rare)] {
 		seqs, err := postings(q, t.Text, scope, rarePostings)
 		if err != nil {
 			return nil, err
@@ -109,7 +111,7 @@ func (t *tx) link(f *fact, x indexedText) error {
 		return err
 	}
 	maxDF := max(linkFloor, int64(linkShare*float64(stats.Docs)))
-	near, err := relativesUpTo(t, text.QueryTerms(f.Content), "", 4*maxEdges, maxDF)
+	near, err := rareRelatives(t, text.QueryTerms(f.Content), "", 4*maxEdges, linkTerms, maxDF)
 	if err != nil {
 		return err
 	}

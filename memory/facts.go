@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -280,10 +281,15 @@ func (t *tx) retiredBackup(p *proposal) (*fact, error) {
 	return f, nil
 }
 
+// topicNewest reads one fact more than the window, to see whether there are
+// more. The limit is written out: a bound one makes SQLite compile the
+// statement again for every call.
+var topicNewest = fmt.Sprintf(" ORDER BY f.seq DESC LIMIT %d", topicWindow+1)
+
 // topicFacts returns the active facts that the proposal must be compared with.
 func (t *tx) topicFacts(p *proposal) ([]*fact, error) {
 	const ofTopic = "SELECT " + factColumns + fromFacts + "WHERE f.domain_id = ? AND f.topic_key = ? AND " + current + " AND (f.valid_until = 0 OR f.valid_until > ?)"
-	rows, err := t.query(ofTopic+" ORDER BY f.seq DESC LIMIT ?", p.domainID, p.topicKey, t.now.Micros(), topicWindow+1)
+	rows, err := t.query(ofTopic+topicNewest, p.domainID, p.topicKey, t.now.Micros())
 	facts, err := collect(rows, err, scanFact)
 	if err != nil || len(facts) <= topicWindow {
 		return facts, err
@@ -402,9 +408,7 @@ func (t *tx) insertFact(p *proposal, v verdicts) (*fact, error) {
 	if err := t.link(f, x); err != nil {
 		return nil, err
 	}
-	if err := t.addToIndex(f.seq, x); err != nil {
-		return nil, err
-	}
+	t.writer.index.add(f.seq, x)
 	return f, t.event(f, "created", "", "")
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
-// This file is the lexical index: FTS5 rows whose text memory/text has already
-// normalised and split, the document frequency of every term, and the totals
-// that ranking needs. It changes only when a fact's text does; which facts are
+// This file reads the lexical index: FTS5 rows whose text memory/text has
+// already normalised and split, the document frequency of every term, and the
+// totals that ranking needs. pending.go writes it. It changes only when a fact's text does; which facts are
 // current is asked of the facts table.
 //
 // Every row also carries scope tokens, so that one domain's or one topic's rows
@@ -24,7 +24,9 @@ func topicToken(domain int64, topicKey string) string {
 
 // indexedText is what one fact contributes to the index.
 type indexedText struct {
-	topic, content, scope string
+	topic, content string
+	// domainScope and topicScope are the row's scope tokens.
+	domainScope, topicScope string
 	// distinct are the terms whose document frequency the fact adds to.
 	distinct []string
 	tokens   int
@@ -35,7 +37,7 @@ func indexText(domain int64, domainName, topic, topicKey, content string) indexe
 	head := text.Terms(domainName + "\n" + topic)
 	body := text.Terms(content)
 	seen := make(map[string]bool, len(head)+len(body))
-	x := indexedText{scope: domainToken(domain) + " " + topicToken(domain, topicKey), tokens: len(head) + len(body)}
+	x := indexedText{domainScope: domainToken(domain), topicScope: topicToken(domain, topicKey), tokens: len(head) + len(body)}
 	join := func(terms []text.Term) string {
 		var b strings.Builder
 		for _, t := range terms {
@@ -54,21 +56,6 @@ func indexText(domain int64, domainName, topic, topicKey, content string) indexe
 	return x
 }
 
-// addToIndex indexes one new fact.
-func (t *tx) addToIndex(seq int64, x indexedText) error {
-	if err := t.exec("INSERT INTO fact_index (rowid, topic, content, scope) VALUES (?, ?, ?, ?)", seq, x.topic, x.content, x.scope); err != nil {
-		return err
-	}
-	terms, err := json.Marshal(x.distinct)
-	if err != nil {
-		return err
-	}
-	if err := t.exec("INSERT INTO terms (term, df) SELECT value, 1 FROM json_each(?) WHERE true ON CONFLICT (term) DO UPDATE SET df = df + 1", string(terms)); err != nil {
-		return err
-	}
-	return t.exec("UPDATE index_stats SET docs = docs + 1, tokens = tokens + ? WHERE id = 1", x.tokens)
-}
-
 // IndexStats are the totals that ranking needs.
 type IndexStats struct {
 	// Docs counts the indexed facts, current or not.
@@ -80,6 +67,10 @@ type IndexStats struct {
 func indexStats(q queryer) (IndexStats, error) {
 	var s IndexStats
 	err := q.row("SELECT docs, tokens FROM index_stats WHERE id = 1").Scan(&s.Docs, &s.Tokens)
+	if p := q.pending(); p != nil {
+		s.Docs += int64(len(p.docs))
+		s.Tokens += int64(p.tokens)
+	}
 	return s, err
 }
 
@@ -105,6 +96,13 @@ func frequencies(q queryer, terms []string) (map[string]int64, error) {
 	for _, p := range pairs {
 		out[p.term] = p.df
 	}
+	if p := q.pending(); p != nil {
+		for _, term := range terms {
+			if n := len(p.byTerm[term]); n > 0 {
+				out[term] += int64(n)
+			}
+		}
+	}
 	return out, err
 }
 
@@ -112,12 +110,29 @@ func frequencies(q queryer, terms []string) (map[string]int64, error) {
 // limit of them. Scope, when not empty, is a scope token that they must carry
 // as well.
 func postings(q queryer, term, scope string, limit int) ([]int64, error) {
+	var out []int64
+	if p := q.pending(); p != nil {
+		out = p.postings(term, scope, limit)
+	}
 	match := `{topic content} : "` + term + `"`
 	if scope != "" {
 		match = "(" + match + `) AND (scope : "` + scope + `")`
 	}
-	rows, err := q.query("SELECT rowid FROM fact_index WHERE fact_index MATCH ? ORDER BY rowid DESC LIMIT ?", match, limit)
-	return collect(rows, err, scanOne[int64])
+	// The limit is counted here: a bound LIMIT makes SQLite compile the
+	// statement again for every call.
+	rows, err := q.query("SELECT rowid FROM fact_index WHERE fact_index MATCH ? ORDER BY rowid DESC", match)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for len(out) < limit && rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			return nil, err
+		}
+		out = append(out, seq)
+	}
+	return out, rows.Err()
 }
 
 // Stats returns the index totals.

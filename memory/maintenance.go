@@ -69,7 +69,7 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 	case record.PhasePromote:
 		return t.promoteItems(req, after, report)
 	case record.PhaseExpireFacts:
-		return t.eachFact(req, after, report, "f.valid_until > 0 AND f.valid_until <= ?", func(f *fact) error {
+		return t.eachFact(req, after, report, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
 			report.Expired++
 			return t.archive(f, "expired", "its validity ended")
 		})
@@ -432,7 +432,7 @@ func (t *tx) oppose(f *fact, r related, report *record.HarmonizationReport) erro
 // that fewer than two agents hold then.
 func (t *tx) pruneBeliefs(report *record.HarmonizationReport) error {
 	err := t.exec(`DELETE FROM belief_facts WHERE fact_id IN (SELECT m.fact_id FROM belief_facts m JOIN facts f ON f.id = m.fact_id
-		WHERE NOT (`+current+`) OR f.valid_until > 0 AND f.valid_until <= ?)`, t.now.Micros())
+		WHERE NOT (`+current+`) OR f.valid_until <> 0 AND f.valid_until <= ?)`, t.now.Micros())
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ CREATE INDEX facts_retired ON facts(domain_id, topic_key, content_key)
   WHERE superseded_at > 0 OR archived_at > 0;
 CREATE INDEX facts_identity ON facts(content_key);
 CREATE INDEX facts_successor ON facts(superseded_by) WHERE superseded_by IS NOT NULL;
-CREATE INDEX facts_expiry ON facts(valid_until) WHERE valid_until > 0;
+CREATE INDEX facts_expiry ON facts(valid_until) WHERE valid_until <> 0;
 
 CREATE TABLE fact_events (
   seq        INTEGER PRIMARY KEY,

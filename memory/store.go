@@ -219,6 +219,8 @@ type queryer interface {
 	query(query string, args ...any) (*sql.Rows, error)
 	row(query string, args ...any) scanner
 	clock() record.Time
+	// pending is what the open transaction has yet to index; nil in a view.
+	pending() *pendingIndex
 }
 
 // View is a consistent read of the file at one moment.
@@ -267,6 +269,8 @@ func (v *View) Workspace() string { return v.store.workspace }
 func (v *View) Now() record.Time { return v.now }
 
 func (v *View) clock() record.Time { return v.now }
+
+func (v *View) pending() *pendingIndex { return nil }
 
 func (v *View) query(query string, args ...any) (*sql.Rows, error) {
 	return v.conn.query(v.ctx, query, args...)

@@ -43,6 +43,8 @@ type operation struct {
 type writer struct {
 	store *Store
 	conn  *conn
+	// index is what the open transaction has yet to index.
+	index pendingIndex
 	queue chan *operation
 	// mu guards closed against a send on queue.
 	mu     sync.RWMutex
@@ -120,6 +122,7 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 // savepoint, so one that fails leaves the others; a failure of the transaction
 // itself fails them all, and nothing of them is written.
 func (w *writer) commit(batch []*operation) {
+	w.index = pendingIndex{}
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
 		return
@@ -137,6 +140,11 @@ func (w *writer) commit(batch []*operation) {
 	end := "COMMIT"
 	if wrote {
 		t := &tx{writer: w, now: record.At(w.store.now())}
+		if err := w.index.flush(t); err != nil {
+			_ = w.raw("ROLLBACK")
+			failAll(batch, storeError(err))
+			return
+		}
 		if err := t.writeRecalls(w.store.recalls.take()); err != nil {
 			w.store.log.Warn("recall counts were not written", "workspace", w.store.workspace, "error", err)
 		}
@@ -191,6 +199,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 	if err := w.raw("SAVEPOINT operation"); err != nil {
 		return false, storeError(err)
 	}
+	indexed := len(w.index.docs)
 	result, err := runEffect(t, op.effect)
 	if err == nil {
 		op.result, err = json.Marshal(result)
@@ -201,6 +210,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 	}
 	if err != nil || t.discard {
 		op.err = opError(err)
+		w.index.truncate(indexed)
 		if rb := w.raw("ROLLBACK TO operation"); rb != nil {
 			return false, storeError(errors.Join(err, rb))
 		}
@@ -293,6 +303,8 @@ func (t *tx) row(query string, args ...any) scanner {
 }
 
 func (t *tx) clock() record.Time { return t.now }
+
+func (t *tx) pending() *pendingIndex { return &t.writer.index }
 
 // apply is the one way to change a workspace: the request's identity in the
 // ledger, its effect and its result commit together.

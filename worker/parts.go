@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 
 	"github.com/gofrs/flock"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -96,7 +95,7 @@ func (c *connection) options(ctx context.Context, stop fx.Shutdowner) (client.Op
 		return locate.Options(c.cfg.Data, c.cfg.lookup)
 	}
 	e, err := engine.Start(ctx, engine.Config{
-		Dir: filepath.Join(c.cfg.Data, "engine"), Port: c.cfg.Port, UIPort: c.cfg.UIPort, SearchAttributes: searchAttributes(), Logger: c.log,
+		Dir: filepath.Join(c.cfg.Data, "engine"), Port: c.cfg.Port, UIPort: c.cfg.UIPort, Logger: c.log,
 	})
 	if err != nil {
 		return client.Options{}, 0, record.Wrap(record.Unavailable, err, "the embedded engine cannot be started")
@@ -116,18 +115,9 @@ func (c *connection) options(ctx context.Context, stop fx.Shutdowner) (client.Op
 // addSearchAttributes registers ours with a cluster, where an operator may
 // have done it, or may have to.
 func (c *connection) addSearchAttributes(ctx context.Context, namespace string) {
-	_, err := c.client.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: searchAttributes()})
+	_, err := c.client.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: workflows.SearchAttributes()})
 	if err != nil {
 		c.log.Warn("the search attributes could not be registered; an operator has to do it once", "error", err)
-	}
-}
-
-func searchAttributes() map[string]enumspb.IndexedValueType {
-	return map[string]enumspb.IndexedValueType{
-		workflows.AttributeWorkspace.GetName(): enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		workflows.AttributeAgent.GetName():     enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		workflows.AttributeDomain.GetName():    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		workflows.AttributeOutcome.GetName():   enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	}
 }
 

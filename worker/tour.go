@@ -136,26 +136,24 @@ func (s *story) notes(ctx context.Context) {
 }
 
 func (s *story) meeting(ctx context.Context) {
-	s.say("\n4. A meeting, captured twice: the second time nothing is new")
+	s.say("\n4. A meeting, captured twice: the second time nothing is written")
 	m := record.CaptureMeeting{Caller: s.caller, MeetingID: "weekly-12", Title: "Weekly", Revision: 1, Decisions: []record.Decision{
 		{Text: "Session data moves to the new cluster in March.", Topic: "sessions"},
 		{Text: "The gateway keeps its port.", Topic: "gateway"},
 	}}
-	for range 2 {
-		if s.err != nil {
-			return
-		}
-		var r record.MeetingReport
-		r, s.err = s.client.CaptureMeetingDecisions(ctx, m)
-		s.say("  revision %d: %d added, %d confirmed, %d withdrawn, %d decisions stand", r.Revision, r.Added, r.ReMentioned, r.Withdrawn, len(r.FactIDs))
-	}
+	s.capture(ctx, m, "revision 1")
+	s.capture(ctx, m, "revision 1 again, the same answer")
+	m.Revision, m.Decisions = 2, m.Decisions[:1]
+	s.capture(ctx, m, "revision 2 drops one")
+}
+
+func (s *story) capture(ctx context.Context, m record.CaptureMeeting, title string) {
 	if s.err != nil {
 		return
 	}
-	m.Revision, m.Decisions = 2, m.Decisions[:1]
 	var r record.MeetingReport
 	r, s.err = s.client.CaptureMeetingDecisions(ctx, m)
-	s.say("  revision %d drops one: %d added, %d confirmed, %d withdrawn, %d stands", r.Revision, r.Added, r.ReMentioned, r.Withdrawn, len(r.FactIDs))
+	s.say("  %s: %d added, %d confirmed, %d withdrawn; decisions that stand: %d", title, r.Added, r.ReMentioned, r.Withdrawn, len(r.FactIDs))
 }
 
 func (s *story) maintenance(ctx context.Context) {

@@ -26,7 +26,9 @@ type Client struct {
 
 // NewClient makes a client over a Temporal connection, which the caller keeps
 // and closes. shards must be what the workers run with; 1 for one machine.
-func NewClient(t client.Client, shards int) *Client { return &Client{temporal: t, shards: max(1, shards)} }
+func NewClient(t client.Client, shards int) *Client {
+	return &Client{temporal: t, shards: max(1, shards)}
+}
 
 // start is how one kind of call becomes a workflow.
 type start struct {

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
@@ -53,6 +54,15 @@ var (
 	AttributeDomain    = temporal.NewSearchAttributeKeyKeyword("MemoryDomain")
 	AttributeOutcome   = temporal.NewSearchAttributeKeyKeyword("MemoryOutcome")
 )
+
+// SearchAttributes returns ours with their types, for registering them.
+func SearchAttributes() map[string]enumspb.IndexedValueType {
+	all := map[string]enumspb.IndexedValueType{}
+	for _, key := range []temporal.SearchAttributeKeyKeyword{AttributeWorkspace, AttributeAgent, AttributeDomain, AttributeOutcome} {
+		all[key.GetName()] = key.GetValueType()
+	}
+	return all
+}
 
 // Shard returns the shard, 0 to shards-1, that owns a workspace: FNV-1a of its
 // id, 32 bits, modulo the shards.

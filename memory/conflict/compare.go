@@ -107,6 +107,8 @@ type tally struct {
 	insertions, deletions int
 	leading               bool // something new stands before the first word of the old
 	beforeVerb            bool // something new narrows the subject
+	tight                 bool // something new is not set off by punctuation, and may limit
+	broken                bool // something new separates what belonged together
 	words                 []hunk
 	values                []hunk
 	opposites             []hunk
@@ -142,29 +144,37 @@ func (c *comparison) sort() tally {
 	a, b := c.old.tokens, c.new.tokens
 	for _, p := range c.al.pairs {
 		x, y := a[p[0]], b[p[1]]
-		if x.neg == y.neg {
-			continue
-		}
-		if x.paired != y.paired && !x.pred && !y.pred && (c.old.hasVerb || c.new.hasVerb) {
+		switch {
+		case x.neg == y.neg:
+		case x.paired != y.paired && (c.inSubject(p[0], p[1]) || attributive(a, p[0]) || attributive(b, p[1])):
 			t.subjectFlips++
-			continue
+		default:
+			t.flips = append(t.flips, p)
 		}
-		t.flips = append(t.flips, p)
 	}
 	for _, h := range c.al.hunks {
 		switch {
 		case h.insertion():
 			t.insertions++
-			if h.i0 == 0 {
+			if h.i0 == 0 && !numbersOnly(b[h.j0:h.j1]) {
 				t.leading = true
 			}
-			if c.new.hasVerb && !b[h.j0].pred && !b[h.j0].comma {
+			if c.new.hasVerb && !b[h.j0].pred && !b[h.j0].comma && (h.i0 == 0 || !a[h.i0-1].pred) && !t.leading && h.i0 > 0 {
 				t.beforeVerb = true
+			}
+			if !b[h.j0].comma {
+				t.tight = true
+			}
+			if h.i0 > 0 && h.i1 < len(a) && b[h.j1].comma && !a[h.i1].comma && !b[h.j0].comma {
+				t.broken = true
 			}
 		case h.deletion():
 			t.deletions++
 		case c.valueHunk(h):
 			t.values = append(t.values, h)
+			if n := h.j0 + h.i1 - h.i0; n < h.j1 && !b[n].comma {
+				t.tight = true
+			}
 		case c.oppositeHunk(h):
 			t.opposites = append(t.opposites, h)
 		default:
@@ -172,6 +182,43 @@ func (c *comparison) sort() tally {
 		}
 	}
 	return t
+}
+
+// inSubject reports that a pair of aligned words stands in the subject. Where
+// no verb is known, a word that much follows is taken to.
+func (c *comparison) inSubject(i, j int) bool {
+	if c.old.hasVerb || c.new.hasVerb {
+		return !c.old.tokens[i].pred && !c.new.tokens[j].pred
+	}
+	return follow(c.old.tokens, i) > 1
+}
+
+// follow counts the words after the one at i up to the next punctuation.
+func follow(ts []token, i int) int {
+	n := 0
+	for k := i + 1; k < len(ts) && !ts[k].comma; k++ {
+		n++
+	}
+	return n
+}
+
+// attributive reports a word that belongs to the noun after it (the public
+// API) instead of saying something about the subject (the API is public).
+func attributive(ts []token, i int) bool {
+	if ts[i].verb || i+1 >= len(ts) {
+		return false
+	}
+	next := ts[i+1]
+	return next.prep == "" && !next.comma && next.kind == kindWord && ts[i].kind == kindWord && ts[i].surface[0] < 0x80
+}
+
+func numbersOnly(ts []token) bool {
+	for _, t := range ts {
+		if t.kind != kindNumber {
+			return false
+		}
+	}
+	return true
 }
 
 // valueHunk reports that a number or a name stands for another of its kind.
@@ -199,7 +246,7 @@ func (c *comparison) valueHunk(h hunk) bool {
 // sameShape reports names of one form: two paths, two versions, two hashes,
 // two spellings of one identifier.
 func sameShape(a, b string) bool {
-	if squash(a) == squash(b) {
+	if squash(a) == squash(b) || hashPrefix(a, b) || hashPrefix(b, a) {
 		return true
 	}
 	for _, c := range []string{"://", "/", "@", "."} {
@@ -210,6 +257,17 @@ func sameShape(a, b string) bool {
 		}
 	}
 	return hasDigit(a) == hasDigit(b) && len(a) == len(b)
+}
+
+// hashPrefix reports that a is the short form of the hash b.
+func hashPrefix(a, b string) bool {
+	return len(a) >= 7 && strings.HasPrefix(b, a) && hasDigit(a) && strings.Trim(b, "0123456789abcdef") == ""
+}
+
+// isVersion reports 3.2, v1.2.3 and the like.
+func isVersion(s string) bool {
+	s = strings.TrimPrefix(s, "v")
+	return s != "" && isDigit(s[0]) && strings.Trim(s, "0123456789.") == ""
 }
 
 func squash(s string) string {
@@ -249,10 +307,10 @@ func (c *comparison) reordered() Verdict {
 		}
 	}
 	if w, swapped := swappedRoles(c.old.tokens, c.new.tokens); swapped {
-		if negs == 0 {
+		if negs == 0 && !directional(w) {
 			return Verdict{Contradiction, "swapped", fmt.Sprintf("the words around %q have changed places", w)}
 		}
-		return Verdict{Uncertain, "swapped", fmt.Sprintf("the words around %q have changed places, and a negation was added or dropped", w)}
+		return Verdict{Uncertain, "swapped", fmt.Sprintf("the words around %q have changed places, which may describe something else", w)}
 	}
 	if rotation(c.old.tokens, c.new.tokens) {
 		switch {
@@ -320,7 +378,7 @@ func (c *comparison) sameForce() bool { return c.old.must == c.new.must && c.old
 // sameWords judges statements whose content words are the same in order.
 func (c *comparison) sameWords(t tally) Verdict {
 	if t.subjectFlips > 0 {
-		return Verdict{Compatible, "other-subject", "opposite words in the subject make two subjects"}
+		return Verdict{Compatible, "other-subject", "opposite words that belong to a noun make two things of it"}
 	}
 	switch n := len(t.flips); {
 	case n%2 == 1:
@@ -336,6 +394,12 @@ func (c *comparison) sameWords(t tally) Verdict {
 	}
 	for _, p := range c.al.pairs {
 		x, y := c.old.tokens[p[0]], c.new.tokens[p[1]]
+		if x.surface == y.surface && x.accents != y.accents {
+			return Verdict{Uncertain, "accents", fmt.Sprintf("%q is spelt with other accents", x.surface)}
+		}
+		if x.double != y.double {
+			return Verdict{Uncertain, "double-negation", fmt.Sprintf("%q is negated twice in one statement", x.surface)}
+		}
 		if x.prep != y.prep && directional(x.prep) && directional(y.prep) {
 			return Verdict{Uncertain, "direction", fmt.Sprintf("%q became %q before %q", x.prep, y.prep, x.surface)}
 		}
@@ -357,19 +421,25 @@ func (c *comparison) extended(t tally) Verdict {
 	added := c.added()
 	switch {
 	case t.subjectFlips > 0:
-		return Verdict{Compatible, "other-subject", "opposite words in the subject make two subjects"}
+		return Verdict{Compatible, "other-subject", "opposite words that belong to a noun make two things of it"}
+	case len(c.old.tokens) < 2:
+		return none()
+	case c.new.reversal != "" && c.old.reversal == "" && len(t.flips) == 0:
+		return Verdict{Uncertain, "reversal", fmt.Sprintf("the newer statement repeats the older one and adds %q", c.new.reversal)}
 	case t.leading:
 		return Verdict{Compatible, "other-subject", fmt.Sprintf("%q before the first word makes it another subject", added)}
 	case t.beforeVerb:
 		return Verdict{Compatible, "narrower-subject", fmt.Sprintf("%q narrows the subject", added)}
-	case len(c.old.tokens) < 2:
-		return none()
+	case t.broken:
+		return Verdict{Compatible, "different-matters", fmt.Sprintf("%q stands where the older statement had another word", added)}
 	case len(t.flips)%2 == 1:
-		return Verdict{Contradiction, "polarity", fmt.Sprintf("%q is affirmed in one statement and negated in the other", c.old.tokens[t.flips[0][0]].surface)}
+		what := fmt.Sprintf("%q is affirmed in one statement and negated in the other", c.old.tokens[t.flips[0][0]].surface)
+		if t.tight {
+			return Verdict{Uncertain, "polarity", what + fmt.Sprintf(", but %q may limit it", added)}
+		}
+		return Verdict{Contradiction, "polarity", what}
 	case len(t.flips) > 0:
 		return Verdict{Uncertain, "polarity", "negations stand in different places"}
-	case c.new.reversal != c.old.reversal:
-		return Verdict{Uncertain, "reversal", fmt.Sprintf("the newer statement repeats the older one and adds %q", c.new.reversal)}
 	case c.new.additive != c.old.additive:
 		return Verdict{Compatible, "addition", fmt.Sprintf("%q says that the newer statement comes on top", c.new.additive)}
 	case c.old.must != c.new.must && (c.old.may || c.new.may):
@@ -404,26 +474,27 @@ func (c *comparison) otherValue(t tally) Verdict {
 	case x.scope == scopeOrdinal || y.scope == scopeOrdinal:
 		return Verdict{Compatible, "other-subject", what + ": an ordinal names another thing"}
 	}
-	for _, v := range t.values {
-		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
-		if !a.pred && (c.old.hasVerb || c.new.hasVerb) {
-			return Verdict{Uncertain, "value-in-subject", fmt.Sprintf("%s became %s in the subject, which may name another thing", a.surface, b.surface)}
-		}
-	}
 	if len(c.al.pairs) == 0 {
 		return none()
 	}
-	if len(t.flips) > 0 {
-		return Verdict{Uncertain, "value-and-polarity", what + ", and a negation was added or dropped"}
+	for _, v := range t.values {
+		if why := c.openValue(v); why != "" {
+			return Verdict{Uncertain, "other-value", fmt.Sprintf("%s became %s %s", c.old.tokens[v.i0].surface, c.new.tokens[v.j0].surface, why)}
+		}
 	}
-	if t.deletions > 1 || (t.deletions > 0 && len(c.al.pairs)*3 < len(c.old.tokens)*2) {
+	switch {
+	case len(t.flips) > 0:
+		return Verdict{Uncertain, "value-and-polarity", what + ", and a negation was added or dropped"}
+	case t.deletions > 0:
 		return Verdict{Uncertain, "other-value", what + ", and other words are gone"}
+	case t.tight || t.broken:
+		return Verdict{Uncertain, "other-value", what + fmt.Sprintf(", but %q may limit it", c.extra())}
 	}
 	refined := t.deletions == 0
 	for _, v := range t.values {
 		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
 		if a.kind == kindName {
-			refined = refined && strings.HasPrefix(b.surface, a.surface) && !isDigit(b.surface[len(a.surface)])
+			refined = refined && (hashPrefix(a.surface, b.surface) || (isVersion(a.surface) && strings.HasPrefix(b.surface, a.surface+".")))
 		} else {
 			refined = refined && a.amount.admits(b.amount)
 		}
@@ -435,6 +506,68 @@ func (c *comparison) otherValue(t tally) Verdict {
 		return Verdict{Refinement, "closer-value", what + ", which the older statement allows"}
 	}
 	return Verdict{Contradiction, "other-value", what + " and nothing else tells the statements apart"}
+}
+
+// openValue says why another number or name need not exclude the first.
+func (c *comparison) openValue(h hunk) string {
+	ts := c.old.tokens
+	x, y := ts[h.i0], c.new.tokens[h.j0]
+	limit := 1
+	if r := x.surface; len(ts) > 0 && !latinText(ts) && r != "" {
+		limit = 3
+	}
+	switch {
+	case c.old.hasVerb && !x.pred, !c.old.hasVerb && follow(ts, h.i1-1) > limit:
+		return "in the subject, which may name another thing"
+	case h.i0 == 0:
+		return "as the first word, which may name another thing"
+	}
+	before := ts[h.i0-1]
+	if next := h.i1; (next < len(ts) && ts[next].scope == scopeCalendar || before.scope == scopeCalendar) && x.kind == kindNumber && (!c.old.hasVerb || c.old.past) {
+		return "in a date, and there may have been two occasions"
+	}
+	if _, ok := enumerators[before.stem]; ok && x.prep == "" && x.kind == kindNumber {
+		return fmt.Sprintf("as the number of a %s, which may name another one", before.surface)
+	}
+	if x.kind == kindName && !hashPrefix(x.surface, x.surface) && !isVersion(x.surface) && numberedName(x.surface, y.surface) {
+		return "which may name another thing"
+	}
+	if _, only := find(c.old.folded, exclusivity); !only && (x.kind == kindName || (x.amount.dim == dimNone && x.prep == "" && !before.verb && before.kind == kindWord)) {
+		for k := h.i0 - 1; k >= 0; k-- {
+			if ts[k].verb {
+				if pluralVerb(ts[k].stem) {
+					return fmt.Sprintf("after %q, which takes more than one", ts[k].surface)
+				}
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// numberedName reports names that differ in their digits only: ADR-0005 and
+// ADR-0006.
+func numberedName(a, b string) bool {
+	const digits = "0123456789"
+	x, y := strings.TrimRight(a, digits), strings.TrimRight(b, digits)
+	return x == y && x != a && !strings.ContainsAny(a, "/:@")
+}
+
+// latinText reports that the statement is written in letters with spaces
+// between words and verbs before objects, as far as the first word tells.
+func latinText(ts []token) bool {
+	r := []rune(ts[0].surface)[0]
+	return r < 0x0530
+}
+
+// extra quotes what the newer statement has beyond the other value.
+func (c *comparison) extra() string {
+	for _, h := range c.al.hunks {
+		if n := h.j0 + h.i1 - h.i0; n < h.j1 {
+			return phrase(c.new.tokens[n:h.j1])
+		}
+	}
+	return ""
 }
 
 // opposite judges statements that differ in one word and its antonym.
@@ -449,6 +582,10 @@ func (c *comparison) opposite(t tally) Verdict {
 		return Verdict{Compatible, "other-subject", what + " but stand in the subject"}
 	case len(t.flips) > 0:
 		return Verdict{Uncertain, "antonym", what + ", and a negation was added or dropped"}
+	case attributive(c.old.tokens, h.i0):
+		return Verdict{Uncertain, "antonym", what + " but belong to a noun, and both may exist"}
+	case t.tight:
+		return Verdict{Uncertain, "antonym", what + fmt.Sprintf(", but %q may limit it", c.extra())}
 	}
 	return Verdict{Contradiction, "antonym", what}
 }
@@ -466,7 +603,10 @@ func (c *comparison) otherWord(t tally) Verdict {
 	}
 	if h.i0 == 0 {
 		if next := h.i1; next < len(a) && h.j1 < len(b) {
-			if _, ok := exclusiveRoles[a[next].stem]; ok && len(a)-h.i1 >= 2 && h.i1-h.i0 <= 2 && h.j1-h.j0 <= 2 && x.kind == kindWord && y.kind == kindWord {
+			if _, ok := exclusiveRoles[a[next].stem]; ok && t.insertions == 0 && len(a)-h.i1 >= 2 && x.kind == kindWord && y.kind == kindWord {
+				if h.i1-h.i0 == 1 && h.j1-h.j0 == 1 && x.scope == scopeNone && y.scope == scopeNone && strings.HasSuffix(a[next].surface, "s") && strings.HasSuffix(b[h.j1].surface, "s") {
+					return Verdict{Contradiction, "other-holder", what + fmt.Sprintf(" as the one who %s", a[next].surface)}
+				}
 				return Verdict{Uncertain, "other-holder", what + " as the one who can be only one"}
 			}
 		}
@@ -478,10 +618,25 @@ func (c *comparison) otherWord(t tally) Verdict {
 	if x.quoted && y.quoted {
 		return Verdict{Contradiction, "other-quotation", what + " in quotation marks"}
 	}
+	if c.new.reversal != "" && c.old.reversal == "" && len(c.al.pairs)*2 >= len(a) {
+		return Verdict{Uncertain, "reversal", fmt.Sprintf("%s, with %q", what, c.new.reversal)}
+	}
+	if !last && x.pred && y.pred && h.i1-h.i0 == 1 && h.j1-h.j0 == 1 && t.insertions == 0 && x.prep == y.prep && x.neg == y.neg &&
+		len(a)-h.i1 <= 3 && !pluralVerb(a[h.i0-1].stem) && a[h.i0-1].verb {
+		return Verdict{Uncertain, "other-object", what + ", and it is not clear whether both can hold"}
+	}
 	if !last || h.i1-h.i0 > 3 || h.j1-h.j0 > 6 || len(c.al.pairs) < 1 {
 		return Verdict{Compatible, "different-matters", what + ", which may both hold"}
 	}
+	for i, j := h.i0+1, h.j0+1; i < h.i1 && j < h.j1; i, j = i+1, j+1 {
+		if a[i].prep != "" && b[j].prep != "" {
+			return Verdict{Compatible, "different-matters", what + ", which are two matters"}
+		}
+	}
 	verb := a[h.i0-1]
+	if x.scope != scopeNone && x.scope != scopeWeekday && y.scope == x.scope && x.prep != "" && !directional(x.prep) && !copula(x.prep) {
+		return Verdict{Compatible, "other-scope", what + ": the statements hold in different places or times"}
+	}
 	_, exclusiveVerb := exclusive[verb.stem+"/"+x.prep]
 	if exclusiveVerb && x.prep == y.prep {
 		return Verdict{Contradiction, "one-at-a-time", fmt.Sprintf("%s after %q, which takes one at a time", what, strings.TrimSpace(verb.surface+" "+x.prep))}
@@ -497,7 +652,7 @@ func (c *comparison) otherWord(t tally) Verdict {
 			return Verdict{Contradiction, "one-value", fmt.Sprintf("%s as the %s", what, verb.surface)}
 		}
 	}
-	if h.i1-h.i0 == h.j1-h.j0 && len(c.al.pairs) >= 2 && (x.kind != kindChar || h.i1-h.i0 <= 3) && !pluralVerb(verb.stem) {
+	if h.i1-h.i0 == h.j1-h.j0 && x.prep == y.prep && x.neg == y.neg && len(c.al.pairs) >= 2 && (x.kind != kindChar || h.i1-h.i0 <= 3) && !pluralVerb(verb.stem) {
 		return Verdict{Uncertain, "other-object", what + ", and it is not clear whether both can hold"}
 	}
 	return Verdict{Compatible, "different-matters", what + ", which may both hold"}
@@ -521,10 +676,13 @@ contain contains handle handles work works speak speaks need needs require requi
 // differences besides.
 func (c *comparison) doubtful(t tally) Verdict {
 	a, b := c.old.tokens, c.new.tokens
-	if t.subjectFlips > 0 || t.leading || a[0].id != b[0].id {
+	if t.subjectFlips > 0 || t.leading || len(t.words) > 1 || len(c.al.pairs) == 0 || c.al.pairs[0][0] > 0 {
 		return none()
 	}
 	for _, h := range append(append([]hunk(nil), t.words...), t.values...) {
+		if beneficiary(a[h.i0].prep) && a[h.i0].prep == b[h.j0].prep {
+			return Verdict{Compatible, "other-scope", fmt.Sprintf("one statement is %s %s, the other %s %s", a[h.i0].prep, a[h.i0].surface, b[h.j0].prep, b[h.j0].surface)}
+		}
 		for i := h.i0; i < h.i1; i++ {
 			if a[i].scope != scopeNone && a[i].scope != scopeOther {
 				return Verdict{Compatible, "other-scope", fmt.Sprintf("%q stands in one statement only", a[i].surface)}
@@ -536,12 +694,21 @@ func (c *comparison) doubtful(t tally) Verdict {
 	}
 	covered := len(c.al.pairs)*5 >= len(a)*3
 	switch {
-	case covered && (len(t.flips)%2 == 1 || len(t.opposites) == 1):
+	case covered && (len(t.flips) > 0 || len(t.opposites) == 1):
 		return Verdict{Uncertain, "opposed", "the statements say much the same in opposite ways"}
 	case covered && c.new.reversal != "" && c.old.reversal == "":
 		return Verdict{Uncertain, "reversal", fmt.Sprintf("the newer statement speaks of the same and adds %q", c.new.reversal)}
 	}
 	return none()
+}
+
+// beneficiary reports words that say for whom a statement holds.
+func beneficiary(prep string) bool {
+	switch prep {
+	case "for", "für", "fur", "pour", "para", "для", "için", "icin", "among":
+		return true
+	}
+	return false
 }
 
 // phrase writes tokens for people.

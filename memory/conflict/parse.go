@@ -34,6 +34,8 @@ type token struct {
 	amount  quantity // of a number
 	scope   scope
 	neg     bool   // negated
+	double  bool   // negated twice, which speakers do not always mean
+	accents string // the spelling with its accents, "" when it has none
 	paired  bool   // read as the negation of its complement
 	pred    bool   // stands at or after the first verb
 	verb    bool   // is a verb that the rules know
@@ -54,7 +56,7 @@ type Parsed struct {
 	denied *Parsed
 	capped bool // not all of the statement was analysed
 
-	hasVerb bool // a verb that the rules know was seen
+	hasVerb bool // a verb that the rules know stands before the last word
 	past    bool // its verbs are in the past only
 	present bool
 	must    bool // obligation
@@ -166,10 +168,14 @@ type builder struct {
 	content string
 	words   []word
 
-	negate  bool  // a negation waits for its word
+	negate  bool // a negation waits for its word
+	double  bool
+	accents string
 	bound   bound // a bound waits for its number
 	prep    string
+	comma   bool // punctuation was seen since the last token
 	verb    bool // a verb was seen
+	aux     bool // an auxiliary was seen
 	prevEnd int
 	quote   bool
 }
@@ -205,19 +211,26 @@ func (b *builder) run() {
 			}
 		}
 	}
-	if b.verb && !p.hasVerb {
-		p.hasVerb = true
+	// A verb at the end, as in Persian or Turkish, says nothing about where the
+	// subject ends.
+	for i := range p.tokens {
+		if p.tokens[i].pred {
+			p.hasVerb = true
+			break
+		}
 	}
 }
 
 // step reads the word at i and returns how many words it used.
 func (b *builder) step(i int) int {
 	w := b.words[i]
-	comma := b.gap(w.start)
-	b.prevEnd = w.end
-	if comma && b.negate {
-		b.negateLast()
+	if b.gap(w.start) {
+		b.comma = true
+		if b.negate {
+			b.negateLast()
+		}
 	}
+	b.prevEnd = w.end
 	if n, bd, ok := b.boundPhrase(i); ok {
 		b.bound = bd
 		return n
@@ -236,11 +249,12 @@ func (b *builder) step(i int) int {
 		if text.Stop(s) {
 			return 1
 		}
-		b.add(token{surface: s, stem: s, kind: kindChar, comma: comma}, s)
+		b.add(token{surface: s, stem: s, kind: kindChar}, s)
 		return 1
 	}
 	switch n := negationOf(s, b.surface(i-1), b.surface(i+1)); n {
 	case negNext:
+		b.double = b.double || b.negate
 		b.negate = !b.negate
 		return 1
 	case negPrev:
@@ -264,19 +278,24 @@ func (b *builder) step(i int) int {
 	if q, n, ok := b.number(i); ok {
 		q.bound = b.bound
 		b.bound = boundExact
-		t := token{surface: b.words[i].surface, stem: q.canonical(), kind: kindNumber, amount: q, comma: comma}
+		t := token{surface: b.words[i].surface, stem: q.canonical(), kind: kindNumber, amount: q}
 		if y := q.value; n == 1 && q.dim == dimNone && y >= 1900 && y < 2100 && len(s) == 4 {
 			t.scope = scopeCalendar
 		}
 		b.add(t, q.canonical())
 		return n
 	}
-	b.verbs(s)
-	if b.light(i, s) {
-		b.prep = s
+	month := b.month(i, s)
+	if !month {
+		b.verbs(s)
+	}
+	if !month && b.light(i, s) {
+		if _, ok := articles[s]; !ok {
+			b.prep = s
+		}
 		return 1
 	}
-	t := token{surface: s, stem: w.stem, comma: comma}
+	t := token{surface: s, stem: w.stem}
 	if t.stem == "" {
 		t.stem = s
 	}
@@ -290,6 +309,9 @@ func (b *builder) step(i int) int {
 		t.stem = j
 	}
 	canonical := t.stem
+	if _, rest, ok := strings.Cut(s, "://"); ok && rest != "" {
+		canonical = rest
+	}
 	if c, ok := synonyms[canonical]; ok {
 		canonical = c
 	} else if c, ok := synonyms[s]; ok {
@@ -301,7 +323,13 @@ func (b *builder) step(i int) int {
 		b.negate = !b.negate
 	}
 	t.scope = scopeOf(s, t.stem)
-	if _, ok := verbStems[t.stem]; ok {
+	if month {
+		t.scope = scopeCalendar
+	}
+	if raw := b.content[w.start:w.end]; r < utf8.RuneSelf && len(raw) > len(s) {
+		b.accents = text.Key(raw)
+	}
+	if _, ok := verbStems[t.stem]; ok && !strings.HasSuffix(s, "ing") && !strings.HasSuffix(s, "ment") {
 		t.verb = true
 		b.verb = true
 	}
@@ -314,11 +342,13 @@ func (b *builder) add(t token, canonical string) {
 	h := fnv.New64a()
 	h.Write([]byte(canonical))
 	t.id = h.Sum64()
-	t.neg = b.negate
+	t.neg, t.double = b.negate, b.double
+	t.accents = b.accents
 	t.pred = b.verb
 	t.prep = b.prep
 	t.quoted = b.quote
-	b.negate = false
+	t.comma = b.comma
+	b.negate, b.double, b.comma, b.accents = false, false, false, ""
 	b.prep = ""
 	b.p.tokens = append(b.p.tokens, t)
 }
@@ -402,28 +432,23 @@ func (b *builder) number(i int) (quantity, int, bool) {
 	return q, 1, true
 }
 
-// boundPhrase reads the words that bound the number after them.
+// boundPhrase reads the words that bound the number right after them.
 func (b *builder) boundPhrase(i int) (words int, bd bound, ok bool) {
-	w0 := b.words[i].surface
-	// A bound is worth reading only when a number follows soon.
-	for _, p := range boundPhrases {
-		if p.words[0] != w0 {
-			continue
-		}
+	for _, p := range boundPhrases[b.words[i].surface] {
 		match := true
 		for k, w := range p.words {
 			match = match && b.surface(i+k) == w
 		}
-		if !match {
+		next := i + len(p.words)
+		if !match || next >= len(b.words) {
 			continue
 		}
-		if next := i + len(p.words); next < len(b.words) {
-			if _, isNum := parseQuantity(b.words[next].surface); isNum {
-				return len(p.words), p.bound, true
-			}
-			if _, isNum := numberWords[b.words[next].surface]; isNum {
-				return len(p.words), p.bound, true
-			}
+		_, isNum := parseQuantity(b.words[next].surface)
+		if !isNum {
+			_, isNum = numberWords[b.words[next].surface]
+		}
+		if isNum {
+			return len(p.words), p.bound, true
 		}
 	}
 	return 0, 0, false
@@ -436,11 +461,12 @@ type boundWords struct {
 	bound bound
 }
 
-func buildBoundPhrases() []boundWords {
-	var out []boundWords
+func buildBoundPhrases() map[string][]boundWords {
+	out := make(map[string][]boundWords)
 	add := func(bd bound, phrases ...string) {
 		for _, p := range phrases {
-			out = append(out, boundWords{strings.Fields(text.Normalize(p)), bd})
+			words := strings.Fields(text.Normalize(p))
+			out[words[0]] = append(out[words[0]], boundWords{words, bd})
 		}
 	}
 	add(boundAtLeast, "at least", "no fewer than", "no less than", "not fewer than", "not less than", "a minimum of", "minimum of", "minimum",
@@ -471,7 +497,10 @@ func (b *builder) verbs(s string) {
 	if !ok {
 		return
 	}
-	b.verb = true
+	if !b.aux {
+		b.nouns()
+	}
+	b.verb, b.aux = true, true
 	switch v {
 	case auxPast:
 		b.p.past = true
@@ -481,6 +510,34 @@ func (b *builder) verbs(s string) {
 		b.p.must = true
 	case auxMay:
 		b.p.may = true
+	}
+}
+
+// month tells the month of May from the auxiliary.
+func (b *builder) month(i int, s string) bool {
+	if s != "may" {
+		return false
+	}
+	if _, ok := parseQuantity(b.surface(i - 1)); ok {
+		return true
+	}
+	return i > 0 && b.content[b.words[i].start] == 'M' && !b.gapBefore(i)
+}
+
+// gapBefore reports a sentence's end before word i.
+func (b *builder) gapBefore(i int) bool {
+	return strings.ContainsAny(b.content[b.words[i-1].end:b.words[i].start], ".!?\n:")
+}
+
+// nouns takes back what looked like a verb before the first auxiliary of the
+// clause: in "the release notes are kept" releasing and noting are nouns.
+func (b *builder) nouns() {
+	ts := b.p.tokens
+	for k := len(ts) - 1; k >= 0 && !b.comma; k-- {
+		ts[k].verb, ts[k].pred = false, false
+		if ts[k].comma {
+			break
+		}
 	}
 }
 

@@ -71,8 +71,8 @@ func scopeOf(surface, stem string) scope {
 // pastMarkers say that a statement held in the past and may no longer.
 var pastMarkers = keyed(
 	"used to", "previously", "formerly", "in the past", "at that time", "back then", "originally", "was once",
-	"früher", "damals", "ehemals", "bis vor kurzem", "autrefois", "auparavant", "antes", "anteriormente", "раньше", "ранее",
-	"eskiden", "قبلا", "سابقا", "در گذشته", "پہلے", "पहले", "以前", "曾经", "かつて", "예전에",
+	"früher", "damals", "ehemals", "bis vor kurzem", "autrefois", "auparavant", "anteriormente", "раньше", "ранее",
+	"eskiden", "قبلا", "سابقا", "در گذشته", "以前", "曾经", "かつて", "예전에",
 )
 
 // pastOpeners say the same when they open the statement.
@@ -87,7 +87,7 @@ var additiveMarkers = keyed(
 // reportMarkers say that somebody else said it; a report is no statement.
 var reportMarkers = keyed(
 	"said", "says", "say", "claims", "claimed", "according to", "thinks", "believes", "believed", "asked whether", "asks whether", "asked if",
-	"wrote", "writes", "quoted", "quote", "heard that", "told", "reports that", "reported that", "supposedly", "allegedly", "rumour", "rumor",
+	"wrote:", "wrote that", "quoted", "quote", "heard that", "told", "reports that", "reported that", "supposedly", "allegedly", "rumour", "rumor",
 	"used to say", "the old docs", "the docs say", "sagte", "sagt", "laut", "behauptet", "dit que", "selon", "dijo", "dice que", "según",
 	"сказал", "говорит", "по словам", "dedi", "گفت", "می‌گوید", "قال", "يقول", "کہا", "कहा", "说", "という", "と言",
 )

@@ -44,7 +44,8 @@ need needs require requires support supports accept accepts return returns throw
 review reviews administer administers prefer prefers like likes read reads send sends go goes get gets contain contains hold holds lie
 serve serves handle handles build builds depend depends rely relies meet meets happen happens move moves mean means belong belongs
 maintain maintains approve approves merge merges launch launches close closes open opens release releases charge charges pay pays
-cache caches log logs emit emits expose exposes allow allows deny denies block blocks enable enables disable disables replace replaces
+cache caches log logs emit emits expose exposes allow allows deny denies block blocks include includes exclude excludes reject rejects pass passes fail fails lock locks unlock unlocks forbid forbids
+enable enables disable disables replace replaces
 läuft nutzt verwendet benutzt liegt speichert kostet dauert heißt unterstützt
 utilise tourne coûte dure s'appelle expire valide anime gère
 usa utiliza cuesta dura corre revisa funciona
@@ -57,7 +58,7 @@ var exclusive = buildExclusive()
 func buildExclusive() map[string]struct{} {
 	m := make(map[string]struct{})
 	for _, p := range strings.Fields(`deploy/to ship/to push/to point/to points/to run/on runs/on run/in hosted/on hosted/in hosted/with hosted/at host/on
-live/in live/at live/on sit/in located/in based/in based/on work/at work/for written/in write/in called/ called/as named/ named/as call/ name/
+live/in live/at live/on sit/in located/in based/in based/on work/at work/for work/from written/in write/in called/ called/as named/ named/as call/ name/
 stored/in stored/on stored/at kept/in kept/on listen/on listens/on set/to defaults/to default/to report/to belong/to start/at starts/at
 moved/to cost/ costs/ begin/at managed/by owned/by led/by maintained/by released/under licensed/under`) {
 		v, prep, _ := strings.Cut(p, "/")
@@ -93,6 +94,17 @@ var lightWords = set(`a an per currently now today already still simply really a
 use-case approx exactly namely ie eg etc therefore via within will shall should would must may can could might dass
 bitte derzeit aktuell jeder jede jedes alle actuellement chaque tous toutes actualmente cada todos todas сейчас каждый все
 şu anda her هر همه كل कर हर`)
+
+var articles = set(`the a an der die das dem den des ein eine einer eines einem einen le la les l un une el los las una unos unas`)
+
+// enumerators name things by number: another number is another thing.
+var enumerators = stems(`bug issue ticket phase step chapter sprint release build rfc item task tier room floor node shard replica host server cluster
+adr case test option section page team group zone incident pull-request iteration milestone story epic question rule figure table line
+sprint vorgang schritt étape paso шаг`)
+
+// exclusivity says that nothing else is meant.
+var exclusivity = keyed("only", "nowhere else", "nothing else", "solely", "exclusively", "sole", "single", "exactly", "nur", "ausschließlich", "uniquement",
+	"seulement", "únicamente", "sólo", "solamente", "только", "sadece", "فقط", "केवल", "صرف")
 
 // synonyms bring abbreviations that engineers write for each other's long
 // forms together. Keys and values are stems.

@@ -16,6 +16,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/temporal"
+
+	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 // Defaults of [Config].
@@ -24,15 +26,6 @@ const (
 	DefaultPort      = 7233
 	DefaultNamespace = "default"
 	DefaultRetention = 30 * 24 * time.Hour
-)
-
-// Search attributes that every namespace of the engine has unless [Config.SearchAttributes] says otherwise. They
-// are stored in clear text: ids and names belong in them, never what a memory says.
-const (
-	SearchAttributeWorkspace = "MemoryWorkspace"
-	SearchAttributeAgent     = "MemoryAgent"
-	SearchAttributeDomain    = "MemoryDomain"
-	SearchAttributeOutcome   = "MemoryOutcome"
 )
 
 // AnyPort asks for a free port where zero means something else.
@@ -73,7 +66,8 @@ type Config struct {
 	// Retention of closed workflows in a namespace that is created; default [DefaultRetention]. A namespace that
 	// exists keeps its own.
 	Retention time.Duration
-	// SearchAttributes of the namespace; nil means [SearchAttributes]. Those that an existing namespace lacks are
+	// SearchAttributes of the namespace; nil means [workflows.SearchAttributes]. They are stored in clear text: ids and names belong in them, never what a
+	// memory says. Those that an existing namespace lacks are
 	// added; none is ever removed.
 	SearchAttributes map[string]enumspb.IndexedValueType
 	// Logger takes the server's log; default [slog.Default].
@@ -84,16 +78,6 @@ type Config struct {
 	// The rest varies in this package's own tests and measurements only.
 	synchronous string
 	dynamic     dynamicconfig.StaticClient
-}
-
-// SearchAttributes returns a fresh map of the search attributes registered by default, all keywords.
-func SearchAttributes() map[string]enumspb.IndexedValueType {
-	return map[string]enumspb.IndexedValueType{
-		SearchAttributeWorkspace: enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		SearchAttributeAgent:     enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		SearchAttributeDomain:    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		SearchAttributeOutcome:   enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-	}
 }
 
 // withDefaults returns c completed, or what is wrong with it.
@@ -133,7 +117,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("engine: retention %v is negative", c.Retention)
 	}
 	if c.SearchAttributes == nil {
-		c.SearchAttributes = SearchAttributes()
+		c.SearchAttributes = workflows.SearchAttributes()
 	} else {
 		c.SearchAttributes = maps.Clone(c.SearchAttributes)
 	}

@@ -231,7 +231,7 @@ func TestStart_Namespace(t *testing.T) {
 	// What exists keeps its retention and its attributes; what is missing is added.
 	cfg.Retention, cfg.UIPort = time.Hour, 0
 	cfg.SearchAttributes = map[string]enumspb.IndexedValueType{
-		SearchAttributeAgent: enumspb.INDEXED_VALUE_TYPE_KEYWORD, "MemoryCount": enumspb.INDEXED_VALUE_TYPE_INT,
+		"MemoryAgent": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "MemoryCount": enumspb.INDEXED_VALUE_TYPE_INT,
 	}
 	e = mustStart(t, cfg)
 	if e.UIAddress() != "" {
@@ -245,8 +245,8 @@ func TestStart_Namespace(t *testing.T) {
 	checkSearchAttributes(t, c, "memory", want)
 	stop(t, e)
 
-	cfg.SearchAttributes = map[string]enumspb.IndexedValueType{SearchAttributeAgent: enumspb.INDEXED_VALUE_TYPE_INT}
-	if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), SearchAttributeAgent) {
+	cfg.SearchAttributes = map[string]enumspb.IndexedValueType{"MemoryAgent": enumspb.INDEXED_VALUE_TYPE_INT}
+	if _, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "MemoryAgent") {
 		t.Errorf("Start with another type for an attribute: %v", err)
 	}
 	checkUnlocked(t, cfg.Dir)

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+func (a *app) health() *cobra.Command {
+	var deep bool
+	c := &cobra.Command{
+		Use: "health", Short: "Show the state of the workspace's file, index and queue", Args: positional(),
+		Long: "health asks the worker for the state of the workspace. Without a workspace named, it is enough that the worker\nanswers: a worker that holds no default workspace yet is well.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.Health, error) { return b.Health(ctx, a.reader(), deep) })
+			if record.ErrorCode(err) == record.NotFound && !a.chosen {
+				out = record.Health{Workspace: a.caller.Workspace, OK: true, Problems: []string{}}
+				return a.emit(out, func(o *output) { o.line("The worker answers; workspace %s holds nothing yet.", out.Workspace) })
+			}
+			if err != nil {
+				return err
+			}
+			if out.Problems == nil {
+				out.Problems = []string{}
+			}
+			if err := a.emit(out, func(o *output) { state(o, out) }); err != nil {
+				return err
+			}
+			if !out.OK {
+				return hinted(record.Errorf(record.StoreCorrupt, "", "workspace %s is not well: %s", out.Workspace, count(len(out.Problems), "problem", "problems")), "starter health --deep, and a copy of the file before anything else")
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&deep, "deep", false, "check every page of the file; takes longer")
+	return c
+}
+
+func state(o *output, h record.Health) {
+	verdict := "is well"
+	if !h.OK {
+		verdict = "is not well"
+	}
+	o.line("%s", o.bold("Workspace "+h.Workspace+" "+verdict))
+	for _, p := range h.Problems {
+		o.line("  problem: %s", oneLine(p))
+	}
+	o.pairs(
+		[2]string{"file", fmt.Sprintf("%s, log %s, schema %d", size(h.FileBytes), size(h.WALBytes), h.SchemaVersion)},
+		[2]string{"facts", fmt.Sprintf("%d current of %d, %d indexed", h.FactsActive, h.FactsTotal, h.Indexed)},
+		[2]string{"policies", fmt.Sprintf("%d in %s", h.Policies, count(h.Domains, "domain", "domains"))},
+		[2]string{"conflicts", fmt.Sprintf("%d open", h.OpenConflicts)},
+		[2]string{"beliefs", fmt.Sprint(h.Beliefs)},
+		[2]string{"session items", fmt.Sprint(h.SessionItems)},
+		[2]string{"edges", fmt.Sprint(h.Edges)},
+		[2]string{"operations", fmt.Sprintf("%d done, %d waiting", h.Operations, h.Queue)},
+		[2]string{"consolidated", moment(h.LastConsolidated)},
+		[2]string{"harmonized", moment(h.LastHarmonized)},
+	)
+}
+
+func (a *app) workspaces() *cobra.Command {
+	return &cobra.Command{
+		Use: "workspaces", Short: "List the workspaces of the worker that serves this one", Args: positional(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := call(cmd.Context(), a, func(ctx context.Context, b backend) ([]string, error) { return b.Workspaces(ctx, a.reader()) })
+			if err != nil {
+				return err
+			}
+			if all == nil {
+				all = []string{}
+			}
+			return a.emit(map[string]any{"workspaces": all}, func(o *output) {
+				if len(all) == 0 {
+					o.line("No workspaces yet; the first write makes one.")
+				}
+				for _, id := range all {
+					o.line("%s", id)
+				}
+			})
+		},
+	}
+}
+
+// buildVersion is what the version command says.
+type buildVersion struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+}
+
+func (a *app) version() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this program", Args: positional(),
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion{Version: "unknown"}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v = versionOf(info)
+			}
+			return a.emit(v, func(o *output) {
+				parts := []string{"starter", v.Version}
+				if v.Revision != "" {
+					parts = append(parts, "revision", v.Revision)
+				}
+				if v.Time != "" {
+					parts = append(parts, "of", v.Time)
+				}
+				if v.Modified {
+					parts = append(parts, "(modified)")
+				}
+				o.line("%s, %s", strings.Join(parts, " "), v.Go)
+			})
+		},
+	}
+}
+
+func versionOf(info *debug.BuildInfo) buildVersion {
+	v := buildVersion{Version: or(info.Main.Version, "(devel)"), Go: info.GoVersion}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.time":
+			v.Time = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}

@@ -1,0 +1,65 @@
+// Bench measures polyphony and prints the tables of docs/benchmarks.md:
+//
+//	go run ./tests/bench store  [--facts N] [--dir DIR]
+//	go run ./tests/bench engine [--facts N] [--dir DIR]
+//
+// It never asserts; a number depends on the machine, a ratio less so.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("say what to measure: store or engine")
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	facts := flags.Int("facts", 100000, "the largest number of facts")
+	dir := flags.String("dir", "", "folder for the files (default a temporary one); the disk decides what a sync costs")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if *dir == "" {
+		var err error
+		if *dir, err = os.MkdirTemp("", "polyphony-bench-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(*dir) }()
+	}
+	sizes := []int{}
+	for n := 1000; n <= *facts; n *= 10 {
+		sizes = append(sizes, n)
+	}
+	switch args[0] {
+	case "store":
+		return benchStore(ctx, *dir, sizes)
+	case "engine":
+		return benchEngine(ctx, *dir, sizes)
+	}
+	return fmt.Errorf("unknown measurement %q: store or engine", args[0])
+}
+
+// percentile returns the p-th percentile, 0 to 100, of the samples.
+func percentile(samples []time.Duration, p float64) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	s := slices.Clone(samples)
+	slices.Sort(s)
+	return s[min(len(s)-1, int(p/100*float64(len(s))))]
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
