@@ -38,7 +38,6 @@ type shortFact struct {
 // parts is what a preamble is made of.
 type parts struct {
 	policies []record.Policy
-	agent    string
 	notes    string
 	// facts are the shortlist's candidates, best first.
 	facts []shortFact
@@ -101,7 +100,7 @@ func check(req record.Dispatch) error {
 }
 
 func gather(ctx context.Context, v *memory.View, voice recall.Voice, req record.Dispatch) parts {
-	p := parts{agent: req.Agent}
+	var p parts
 	read := func(part string, f func() error) {
 		if err := f(); err != nil {
 			p.missing = append(p.missing, part)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/text"
@@ -25,6 +27,15 @@ const (
 	// topicWeight is what a term in a fact's topic counts beside one in its
 	// content.
 	topicWeight = 0.6
+	// priorDocs is how many documents without any of the words are imagined
+	// beside the real ones, so that in a small workspace, where every count is
+	// small, a word's weight says little.
+	priorDocs = 100
+	// phraseBoost is what the whole query, word for word in a fact, adds.
+	phraseBoost = 1.5
+	// maxPhrase is how long, in bytes, a query may be to be looked for as a
+	// whole.
+	maxPhrase = 400
 	// exactBoost is what a whole identifier, path, hash, flag, code or number
 	// counts beside a word of the same rarity.
 	exactBoost = 3.0
@@ -50,6 +61,8 @@ type Lexicon struct {
 	// included.
 	total  float64
 	meanOf float64
+	// phrase is the whole query, normalised; empty when it is too long.
+	phrase string
 }
 
 // NewLexicon weighs the terms of a query.
@@ -68,12 +81,15 @@ func NewLexicon(v *memory.View, query string) (*Lexicon, error) {
 		return nil, err
 	}
 	l := &Lexicon{meanOf: 1}
+	if len(query) <= maxPhrase {
+		l.phrase = strings.TrimSpace(text.Normalize(query))
+	}
 	if stats.Docs > 0 {
 		l.meanOf = math.Max(1, float64(stats.Tokens)/float64(stats.Docs))
 	}
 	for _, t := range terms {
 		w := weighted{Term: t, df: df[t.Text]}
-		w.idf = math.Log(1 + (float64(stats.Docs)-float64(w.df)+0.5)/(float64(w.df)+0.5))
+		w.idf = math.Log(1 + (float64(stats.Docs+priorDocs)-float64(w.df)+0.5)/(float64(w.df)+0.5))
 		l.total += w.idf
 		l.terms = append(l.terms, w)
 	}
@@ -126,6 +142,9 @@ func (l *Lexicon) Score(topic, content string) (score, coverage float64) {
 			gain *= exactBoost
 		}
 		score += gain
+	}
+	if score > 0 && utf8.RuneCountInString(l.phrase) > 1 && strings.Contains(text.Normalize(content), l.phrase) {
+		score *= phraseBoost
 	}
 	if l.total > 0 {
 		coverage = covered / l.total

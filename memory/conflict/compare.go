@@ -3,6 +3,7 @@ package conflict
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Compare tells how the newer statement relates to the older one.
@@ -121,6 +122,9 @@ func (c *comparison) judge() Verdict {
 		return c.reordered()
 	}
 	t := c.sort()
+	if v, ok := c.reorderedValue(); ok {
+		return v
+	}
 	switch {
 	case len(c.al.hunks) == 0:
 		return c.sameWords(t)
@@ -261,7 +265,12 @@ func sameShape(a, b string) bool {
 
 // hashPrefix reports that a is the short form of the hash b.
 func hashPrefix(a, b string) bool {
-	return len(a) >= 7 && strings.HasPrefix(b, a) && hasDigit(a) && strings.Trim(b, "0123456789abcdef") == ""
+	return isHash(a) && isHash(b) && strings.HasPrefix(b, a)
+}
+
+// isHash reports at least seven hexadecimal digits.
+func isHash(s string) bool {
+	return len(s) >= 7 && hasDigit(s) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // isVersion reports 3.2, v1.2.3 and the like.
@@ -321,6 +330,51 @@ func (c *comparison) reordered() Verdict {
 		}
 	}
 	return Verdict{Uncertain, "reordered", "the same words in another order, which may say something else"}
+}
+
+// reorderedValue judges statements of the same words and one number each, in
+// another order: "the gateway timeout is 30 s", "timeout on the gateway: 45 s".
+func (c *comparison) reorderedValue() (Verdict, bool) {
+	a, b := c.old.tokens, c.new.tokens
+	if len(a) != len(b) || len(a) < 3 || c.shared != len(a)-1 || len(c.al.pairs) == c.shared {
+		return Verdict{}, false
+	}
+	x, y := loneNumber(a), loneNumber(b)
+	if x < 0 || y < 0 || a[x].id == b[y].id || a[x].amount.dim != b[y].amount.dim || a[x].amount.unit != b[y].amount.unit {
+		return Verdict{}, false
+	}
+	for i := range a {
+		if a[i].neg || a[i].scope == scopeCalendar || (i < len(b) && b[i].neg) {
+			return Verdict{}, false
+		}
+	}
+	if x == 0 || y == 0 || (a[x].prep == "" && a[x-1].kind == kindWord && enumerates(a[x-1])) || (a[x].amount.dim == dimNone && x < len(a)-1) {
+		return Verdict{}, false
+	}
+	if _, swapped := swappedRoles(a, b); swapped {
+		return Verdict{}, false
+	}
+	return Verdict{Contradiction, "other-value", fmt.Sprintf("the same words in another order, and %s became %s", a[x].surface, b[y].surface)}, true
+}
+
+// loneNumber returns the place of the only number, -1 when there is not just
+// one.
+func loneNumber(ts []token) int {
+	at := -1
+	for i := range ts {
+		if ts[i].kind == kindNumber {
+			if at >= 0 {
+				return -1
+			}
+			at = i
+		}
+	}
+	return at
+}
+
+func enumerates(t token) bool {
+	_, ok := enumerators[t.stem]
+	return ok
 }
 
 // swappedRoles finds a word that puts one thing before another (before, over,
@@ -478,19 +532,21 @@ func (c *comparison) otherValue(t tally) Verdict {
 		return none()
 	}
 	for _, v := range t.values {
+		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
+		if a.kind == kindNumber && b.kind == kindNumber && a.amount.dim != b.amount.dim {
+			if a.amount.dim == dimNone || b.amount.dim == dimNone {
+				return Verdict{Uncertain, "other-unit", what + ", one of them without a unit"}
+			}
+			return Verdict{Compatible, "other-measure", what + ", which measure different things"}
+		}
+		if c.old.hasVerb && !a.pred && (len(t.values) > 1 || len(t.flips) > 0) {
+			return Verdict{Compatible, "other-subject", what + " in the subject, and more differs"}
+		}
 		if why := c.openValue(v); why != "" {
 			return Verdict{Uncertain, "other-value", fmt.Sprintf("%s became %s %s", c.old.tokens[v.i0].surface, c.new.tokens[v.j0].surface, why)}
 		}
 	}
-	switch {
-	case len(t.flips) > 0:
-		return Verdict{Uncertain, "value-and-polarity", what + ", and a negation was added or dropped"}
-	case t.deletions > 0:
-		return Verdict{Uncertain, "other-value", what + ", and other words are gone"}
-	case t.tight || t.broken:
-		return Verdict{Uncertain, "other-value", what + fmt.Sprintf(", but %q may limit it", c.extra())}
-	}
-	refined := t.deletions == 0
+	refined := t.deletions == 0 && len(t.flips) == 0 && !t.broken
 	for _, v := range t.values {
 		a, b := c.old.tokens[v.i0], c.new.tokens[v.j0]
 		if a.kind == kindName {
@@ -505,6 +561,14 @@ func (c *comparison) otherValue(t tally) Verdict {
 		}
 		return Verdict{Refinement, "closer-value", what + ", which the older statement allows"}
 	}
+	switch {
+	case len(t.flips) > 0:
+		return Verdict{Uncertain, "value-and-polarity", what + ", and a negation was added or dropped"}
+	case t.deletions > 0:
+		return Verdict{Uncertain, "other-value", what + ", and other words are gone"}
+	case t.tight || t.broken:
+		return Verdict{Uncertain, "other-value", what + fmt.Sprintf(", but %q may limit it", c.extra())}
+	}
 	return Verdict{Contradiction, "other-value", what + " and nothing else tells the statements apart"}
 }
 
@@ -513,8 +577,8 @@ func (c *comparison) openValue(h hunk) string {
 	ts := c.old.tokens
 	x, y := ts[h.i0], c.new.tokens[h.j0]
 	limit := 1
-	if r := x.surface; len(ts) > 0 && !latinText(ts) && r != "" {
-		limit = 3
+	if !subjectFirst(ts) {
+		limit = 3 // the verb comes last
 	}
 	switch {
 	case c.old.hasVerb && !x.pred, !c.old.hasVerb && follow(ts, h.i1-1) > limit:
@@ -526,10 +590,10 @@ func (c *comparison) openValue(h hunk) string {
 	if next := h.i1; (next < len(ts) && ts[next].scope == scopeCalendar || before.scope == scopeCalendar) && x.kind == kindNumber && (!c.old.hasVerb || c.old.past) {
 		return "in a date, and there may have been two occasions"
 	}
-	if _, ok := enumerators[before.stem]; ok && x.prep == "" && x.kind == kindNumber {
+	if enumerates(before) && x.prep == "" && x.kind == kindNumber {
 		return fmt.Sprintf("as the number of a %s, which may name another one", before.surface)
 	}
-	if x.kind == kindName && !hashPrefix(x.surface, x.surface) && !isVersion(x.surface) && numberedName(x.surface, y.surface) {
+	if x.kind == kindName && !isHash(x.surface) && !isVersion(x.surface) && numberedName(x.surface, y.surface) {
 		return "which may name another thing"
 	}
 	if _, only := find(c.old.folded, exclusivity); !only && (x.kind == kindName || (x.amount.dim == dimNone && x.prep == "" && !before.verb && before.kind == kindWord)) {
@@ -553,10 +617,10 @@ func numberedName(a, b string) bool {
 	return x == y && x != a && !strings.ContainsAny(a, "/:@")
 }
 
-// latinText reports that the statement is written in letters with spaces
-// between words and verbs before objects, as far as the first word tells.
-func latinText(ts []token) bool {
-	r := []rune(ts[0].surface)[0]
+// subjectFirst reports a script whose languages mostly put the verb between
+// subject and object.
+func subjectFirst(ts []token) bool {
+	r, _ := utf8.DecodeRuneInString(ts[0].surface)
 	return r < 0x0530
 }
 
@@ -647,15 +711,62 @@ func (c *comparison) otherWord(t tally) Verdict {
 		}
 		return Verdict{Compatible, "other-scope", what + ": the statements hold in different places or times"}
 	}
-	if copula(x.prep) || (x.prep == "" && !verb.verb) {
-		if _, ok := slotNouns[verb.stem]; ok && h.i1-h.i0 <= 2 && h.j1-h.j0 <= 2 {
-			return Verdict{Contradiction, "one-value", fmt.Sprintf("%s as the %s", what, verb.surface)}
-		}
+	single := h.i1-h.i0 == 1 && h.j1-h.j0 == 1 && x.neg == y.neg
+	if slot, ok := c.slot(h.i0); ok && x.be == y.be && single && !adjective(x) && !adjective(y) {
+		return Verdict{Contradiction, "one-value", fmt.Sprintf("%s as the %s", what, slot)}
 	}
-	if h.i1-h.i0 == h.j1-h.j0 && x.prep == y.prep && x.neg == y.neg && len(c.al.pairs) >= 2 && (x.kind != kindChar || h.i1-h.i0 <= 3) && !pluralVerb(verb.stem) {
+	if single && x.be && y.be && x.prep == y.prep && (x.prep == "in" || x.prep == "at") && x.capital && y.capital && x.scope == scopeNone && y.scope == scopeNone {
+		return Verdict{Contradiction, "one-place", what + " as the place"}
+	}
+	if h.i1-h.i0 == 1 && x.neg == y.neg && c.exclusiveNew(h) && x.prep == y.prep && verb.verb {
+		return Verdict{Contradiction, "only", what + ", which leaves nothing else"}
+	}
+	few := single || (x.kind == kindChar && y.kind == kindChar && h.i1-h.i0 == h.j1-h.j0)
+	if few && x.prep == y.prep && x.neg == y.neg && len(c.al.pairs) >= 2 && !pluralVerb(verb.stem) {
 		return Verdict{Uncertain, "other-object", what + ", and it is not clear whether both can hold"}
 	}
 	return Verdict{Compatible, "different-matters", what + ", which may both hold"}
+}
+
+// adjective reports words that describe a thing rather than name its value, as
+// far as the ending tells; a thing may be described in many ways.
+func adjective(t token) bool {
+	if t.capital || t.kind != kindWord {
+		return false
+	}
+	for _, e := range []string{"ed", "able", "ible", "ive", "ful", "less", "ous", "ing", "al", "ic", "ant", "ent", "y"} {
+		if len(t.surface) > len(e)+1 && strings.HasSuffix(t.surface, e) {
+			return true
+		}
+	}
+	return t.paired
+}
+
+// exclusiveNew reports that the new side of a hunk is one word and "only".
+func (c *comparison) exclusiveNew(h hunk) bool {
+	if h.j1-h.j0 != 2 {
+		return false
+	}
+	_, ok := find(c.new.tokens[h.j1-1].surface, exclusivity)
+	return ok
+}
+
+// slot returns the property whose value stands at i: "the port is", "the owner
+// of billing is", "port:".
+func (c *comparison) slot(i int) (string, bool) {
+	ts := c.old.tokens
+	x, before := ts[i], ts[i-1]
+	plain := x.prep == "" && !before.verb
+	if !plain && !isBe(x.prep) {
+		return "", false
+	}
+	if _, ok := slotNouns[before.stem]; ok && !strings.HasSuffix(before.surface, "s") {
+		return before.surface, true
+	}
+	if _, ok := slotNouns[ts[0].stem]; ok && i > 1 && x.be && ts[1].prep == "of" {
+		return ts[0].surface, true
+	}
+	return "", false
 }
 
 func copula(w string) bool {
@@ -684,11 +795,18 @@ func (c *comparison) doubtful(t tally) Verdict {
 			return Verdict{Compatible, "other-scope", fmt.Sprintf("one statement is %s %s, the other %s %s", a[h.i0].prep, a[h.i0].surface, b[h.j0].prep, b[h.j0].surface)}
 		}
 		for i := h.i0; i < h.i1; i++ {
-			if a[i].scope != scopeNone && a[i].scope != scopeOther {
+			if a[i].scope != scopeNone {
 				return Verdict{Compatible, "other-scope", fmt.Sprintf("%q stands in one statement only", a[i].surface)}
 			}
 			if !a[i].pred && c.old.hasVerb {
 				return Verdict{Compatible, "other-subject", fmt.Sprintf("%q stands in the subject of one statement only", a[i].surface)}
+			}
+		}
+	}
+	for _, f := range t.flips {
+		for _, h := range t.words {
+			if h.i1 == f[0] && h.i0 > 0 && a[h.i0].comma {
+				return Verdict{Compatible, "other-subject", fmt.Sprintf("%q is said of another subject", a[f[0]].surface)}
 			}
 		}
 	}

@@ -288,6 +288,14 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+func BenchmarkParse_long(b *testing.B) {
+	s := Statement{Content: strings.Repeat("The gateway keeps rules about retries. ", 1680), Topic: "timeouts"}
+	b.ReportAllocs()
+	for b.Loop() {
+		Parse(s)
+	}
+}
+
 func BenchmarkCompare(b *testing.B) {
 	parse := func(s string) *Parsed { return Parse(Statement{Content: s, Topic: "timeouts"}) }
 	for name, p := range map[string][2]string{

@@ -3,6 +3,7 @@ package conflict
 import (
 	"hash/fnv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/polyphony-memory/polyphony/memory/text"
@@ -42,6 +43,8 @@ type token struct {
 	comma   bool   // punctuation stands before it
 	quoted  bool   // stands in quotation marks
 	prep    string // the function word before it
+	be      bool   // a form of to be, in the singular, stands before it
+	capital bool   // begins with a capital inside a sentence
 }
 
 // Parsed is the analysis of one statement, made once and compared with many.
@@ -171,6 +174,7 @@ type builder struct {
 	negate  bool // a negation waits for its word
 	double  bool
 	accents string
+	be      bool  // a form of to be was seen since the last token
 	bound   bound // a bound waits for its number
 	prep    string
 	comma   bool // punctuation was seen since the last token
@@ -246,7 +250,7 @@ func (b *builder) step(i int) int {
 			b.negate = !b.negate
 			return 1
 		}
-		if text.Stop(s) {
+		if _, ok := significant[s]; !ok && text.Stop(s) {
 			return 1
 		}
 		b.add(token{surface: s, stem: s, kind: kindChar}, s)
@@ -293,6 +297,7 @@ func (b *builder) step(i int) int {
 		if _, ok := articles[s]; !ok {
 			b.prep = s
 		}
+		b.be = b.be || isBe(s)
 		return 1
 	}
 	t := token{surface: s, stem: w.stem}
@@ -322,6 +327,9 @@ func (b *builder) step(i int) int {
 		t.paired = true
 		b.negate = !b.negate
 	}
+	if c, _ := utf8.DecodeRuneInString(b.content[w.start:]); unicode.IsUpper(c) && i > 0 && !b.gapBefore(i) {
+		t.capital = true
+	}
 	t.scope = scopeOf(s, t.stem)
 	if month {
 		t.scope = scopeCalendar
@@ -344,11 +352,12 @@ func (b *builder) add(t token, canonical string) {
 	t.id = h.Sum64()
 	t.neg, t.double = b.negate, b.double
 	t.accents = b.accents
+	t.be = b.be
 	t.pred = b.verb
 	t.prep = b.prep
 	t.quoted = b.quote
 	t.comma = b.comma
-	b.negate, b.double, b.comma, b.accents = false, false, false, ""
+	b.negate, b.double, b.comma, b.be, b.accents = false, false, false, false, ""
 	b.prep = ""
 	b.p.tokens = append(b.p.tokens, t)
 }
@@ -390,8 +399,11 @@ func (b *builder) number(i int) (quantity, int, bool) {
 	q, ok := parseQuantity(w.surface)
 	if !ok {
 		v, isWord := numberWords[w.surface]
-		if !isWord {
+		if !isWord && !b.oneOf(i) {
 			return q, 0, false
+		}
+		if !isWord {
+			v = 1
 		}
 		q = quantity{value: v}
 	}
@@ -424,12 +436,33 @@ func (b *builder) number(i int) (quantity, int, bool) {
 	case "uhr", "oclock":
 		return quantity{value: q.value * 60, dim: dimClock}, 2, true
 	}
+	if i+2 < len(b.words) && b.words[i+2].start == next.end {
+		if u, ok := unitOf(next.surface + b.words[i+2].surface); ok { // 分钟
+			q.apply(u)
+			return q, 3, true
+		}
+	}
 	if u, ok := unitOf(next.surface); ok {
-		// A character is a unit only where nothing is written on.
 		q.apply(u)
 		return q, 2, true
 	}
 	return q, 1, true
+}
+
+// oneOf tells the numeral one from the pronoun: one approval, but not the one,
+// one of them, another one.
+func (b *builder) oneOf(i int) bool {
+	if b.surface(i) != "one" || i+1 >= len(b.words) {
+		return false
+	}
+	if next := b.words[i+1]; next.start != b.words[i].end+1 || text.Stop(next.surface) {
+		return false
+	}
+	switch b.surface(i - 1) {
+	case "the", "this", "that", "no", "another", "each", "every", "which", "at":
+		return false
+	}
+	return true
 }
 
 // boundPhrase reads the words that bound the number right after them.
@@ -552,7 +585,10 @@ func (b *builder) light(i int, s string) bool {
 	if _, ok := lightWords[s]; ok {
 		return true
 	}
-	return text.Stop(s) && !b.words[i].exact
+	if _, name := shortNames[s]; name && b.words[i].exact {
+		return false
+	}
+	return text.Stop(s)
 }
 
 // isWordCompound reports plain words joined by hyphens.

@@ -34,7 +34,7 @@ nunca jamás sin ningún ninguna ninguno nadie tampoco
 не нет никогда без нельзя ни никто ничего
 لا لم لن ليس ليست غير بدون دون هرگز بدون مت نہ بغیر मत न बिना
 hiç asla`)
-	add(negPrev, `off against değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نمیشود نہیں नहीं 아니다 아닙니다`)
+	add(negPrev, `off against değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نہیں नहीं 아니다 아닙니다`)
 	delete(m, "nur")
 	return m
 }
@@ -95,7 +95,7 @@ func positiveForm(w string) string {
 	if rest, ok := strings.CutPrefix(w, "نمی"); ok {
 		return "می" + rest
 	}
-	for _, s := range [][2]string{{"miyor", "iyor"}, {"muyor", "uyor"}} {
+	for _, s := range [][2]string{{"miyor", "iyor"}, {"muyor", "uyor"}, {"amaz", "abilir"}, {"emez", "ebilir"}} {
 		if i := strings.LastIndex(w, s[0]); i > 0 {
 			return w[:i] + s[1] + w[i+len(s[0]):]
 		}

@@ -16,7 +16,6 @@ const (
 	scopeCalendar          // months, quarters, seasons
 	scopeWeekday
 	scopeOrdinal // first, 99th
-	scopeOther   // opposite parts of a system: read and write side, client and server
 )
 
 var scopes = buildScopes()
@@ -80,7 +79,7 @@ var pastOpeners = keyed("until", "till", "bis", "jusqu", "hasta", "до", "تا"
 
 // additive markers say that something comes on top of what is known.
 var additiveMarkers = keyed(
-	"also", "too", "as well", "in addition", "additionally", "besides", "another", "auch", "zusätzlich", "außerdem", "aussi", "également",
+	"also", "too", "as well", "in addition", "additionally", "besides", "auch", "zusätzlich", "außerdem", "aussi", "également",
 	"también", "además", "тоже", "также", "ayrıca", "همچنین", "نیز", "أيضا", "كذلك", "بھی", "भी",
 )
 

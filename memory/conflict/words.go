@@ -57,7 +57,7 @@ var exclusive = buildExclusive()
 
 func buildExclusive() map[string]struct{} {
 	m := make(map[string]struct{})
-	for _, p := range strings.Fields(`deploy/to ship/to push/to point/to points/to run/on runs/on run/in hosted/on hosted/in hosted/with hosted/at host/on
+	for _, p := range strings.Fields(`deploy/to ship/to push/to point/to points/to hosted/on hosted/in hosted/with hosted/at host/on
 live/in live/at live/on sit/in located/in based/in based/on work/at work/for work/from written/in write/in called/ called/as named/ named/as call/ name/
 stored/in stored/on stored/at kept/in kept/on listen/on listens/on set/to defaults/to default/to report/to belong/to start/at starts/at
 moved/to cost/ costs/ begin/at managed/by owned/by led/by maintained/by released/under licensed/under`) {
@@ -87,7 +87,7 @@ func stems(words string) map[string]struct{} {
 // significant are words that the index treats as function words and that make
 // a difference here.
 var significant = set(`only before after until since over under above below up down more most less few fewer some both either
-once again except between`)
+once again except between 有`)
 
 // lightWords are further words that say nothing by themselves here.
 var lightWords = set(`a an per currently now today already still simply really actually just all every each any every whole
@@ -96,6 +96,18 @@ bitte derzeit aktuell jeder jede jedes alle actuellement chaque tous toutes actu
 şu anda her هر همه كل कर हर`)
 
 var articles = set(`the a an der die das dem den des ein eine einer eines einem einen le la les l un une el los las una unos unas`)
+
+// shortNames are function words that are names when written in capitals.
+var shortNames = set(`us it get who can am`)
+
+// isBe reports to be in the singular.
+func isBe(s string) bool {
+	switch s {
+	case "is", "ist", "est", "es", "esta":
+		return true
+	}
+	return false
+}
 
 // enumerators name things by number: another number is another thing.
 var enumerators = stems(`bug issue ticket phase step chapter sprint release build rfc item task tier room floor node shard replica host server cluster

@@ -83,7 +83,7 @@ vom zu zum zur im am auf aus bei beim nach fuer für ueber über unter um an als
 zwischen auch noch nur schon sehr mehr wer wen wem wessen wo wann warum wieso welche welcher welches dieser diese dieses
 diesem diesen jener haben hatte hatten kann können koennen soll sollen muss müssen darf dürfen werde bitte doch`
 
-	stopFrench = `le la les un une du des de au aux et ou mais est sont était étaient être été ai as avons avez ont avait je
+	stopFrench = `le la les un une du des de au aux et ou mais est sont était étaient être été as avons avez ont avait je
 tu il elle nous vous ils elles me te se lui leur leurs moi toi mon ma mes ta tes sa ses notre nos votre vos ce cet cette ces
 que qui quoi dont où quand comment pourquoi quel quelle quels quelles ne pas dans par avec sans sous chez vers entre en y à
 aussi très si comme cela ça on fait peut l d j n qu c`

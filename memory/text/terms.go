@@ -283,7 +283,7 @@ func (t *tokenizer) chunk(a, b int, commas bool) {
 	case sh.quotes && !sh.joins && !sh.digits:
 		t.quoted(a, b)
 	case sh.letters && !sh.digits && !sh.joins && !sh.camel:
-		t.word(a, b, kindWord, sh.caps && b-a >= 4 && !Stop(s))
+		t.word(a, b, kindWord, sh.caps && b-a > 1 && t.acronym(s))
 	case sh.digits && !sh.letters && !sh.joins:
 		t.emit(s, a, b, true, kindWord)
 	case sh.letters && !sh.digits && dottedLetters(s):
@@ -291,6 +291,26 @@ func (t *tokenizer) chunk(a, b int, commas bool) {
 	default:
 		t.identifier(a, b, sh)
 	}
+}
+
+// acronym reports whether a word in capitals is one piece: an error code, or a
+// short name that is also a function word (US, IT, GET) in a text that is not
+// written in capitals throughout.
+func (t *tokenizer) acronym(s string) bool {
+	if !Stop(s) {
+		return len(s) >= 4
+	}
+	return len(s) <= 3 && s != "ok" && t.hasSmall()
+}
+
+// hasSmall reports a small letter of ASCII in the original.
+func (t *tokenizer) hasSmall() bool {
+	for i := 0; i < len(t.src.orig); i++ {
+		if c := t.src.orig[i]; 'a' <= c && c <= 'z' {
+			return true
+		}
+	}
+	return false
 }
 
 // trim takes off the punctuation around a chunk that belongs to the sentence

@@ -145,6 +145,9 @@ func TestQueryTerms(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"who are you", ""},
 		{"it", ""},
+		{"IT", ""},
+		{"the US region", "us region"},
+		{"GET requests", "get requests request"},
 		{"你是谁", ""},
 		{"これは何ですか", "これは は何 何で すか"},
 		{"please do not reply to them again", "reply repli"},

@@ -298,7 +298,9 @@ func TestTerminate(t *testing.T) {
 	}
 
 	p = start(t, p.data)
+	began := time.Now()
 	report := must[record.MeetingReport](t)(p.client().CaptureMeetingDecisions(timed(t), m))
+	t.Logf("complete %v after the restart", time.Since(began).Round(time.Millisecond))
 	if report.Added != 1000 || len(report.FactIDs) != 1000 {
 		t.Errorf("after the restart %d decisions were added and %d stand, want 1000", report.Added, len(report.FactIDs))
 	}

@@ -122,6 +122,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 
 func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) error {
 	root.SetArgs(args)
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		if err := known(root, args); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -133,7 +134,7 @@ func positional(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			name := names[len(args)]
 			return hinted(usage(strings.ToLower(name), "the argument %s is missing", name), try)
-		case len(names) == 0:
+		case len(names) == 0 && len(args) > 0:
 			return hinted(usage("", "%s takes no arguments", cmd.CommandPath()), try)
 		case len(args) > len(names):
 			return hinted(usage(strings.ToLower(names[len(names)-1]), "%d arguments are too many; quote text that holds spaces", len(args)), try)
@@ -158,10 +159,10 @@ func advice(e *record.Error) string {
 	case record.IdempotencyKeyReused:
 		return "another --key for another request"
 	case record.VersionConflict:
-		return "read it again, then give the version it has now"
+		return "starter notes get --json, which shows the version there is now"
 	case record.InsufficientMemoryPermission:
 		if e.Role != "" && e.Domain != "" {
-			return fmt.Sprintf("starter grants set --for-role %s --domain %q %s", e.Role, e.Domain, e.Required)
+			return fmt.Sprintf("starter grants set --for-role %s --domain %s %s", e.Role, shellWord(e.Domain), e.Required)
 		}
 	case record.StoreNewer:
 		return "a worker of the version that wrote the workspace"
@@ -169,6 +170,16 @@ func advice(e *record.Error) string {
 		return "see that a worker runs (go run ./worker) on the same data folder (--data), then again"
 	}
 	return ""
+}
+
+// shellWord writes a word of a command that people may copy.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // fail prints an error.
@@ -212,6 +223,11 @@ func fieldOf(err error) *record.Error {
 			return usage("", "a JSON %s stands where another kind of value is expected", kind.Value)
 		}
 		return usage(field, "a JSON %s is no value of this field", kind.Value)
+	}
+	// The decoder has no type for this one.
+	var name string
+	if n, _ := fmt.Sscanf(err.Error(), "json: unknown field %q", &name); n == 1 {
+		return usage(name, "there is no field of this name")
 	}
 	return usage("", "it is not valid JSON: %v", err)
 }

@@ -65,30 +65,32 @@ func proposed(o *output, r record.ProposeFactResult) {
 	} else {
 		o.line("%s fact %s", o.bold(or(verbs[r.Status], string(r.Status))), r.FactID)
 	}
-	o.pairs(
-		[2]string{"in", place(r.Domain, r.Topic)},
-		[2]string{"type", string(r.MemoryType)},
-		[2]string{"confidence", share(r.Confidence) + ", " + count(r.MentionCount, "mention", "mentions")},
-	)
-	for _, c := range r.Conflicts {
-		o.line("  %s %s", string(c.Kind), verdict(c, r.FactID))
-		if c.Reason != "" {
-			o.line("    %s", brief(c.Reason))
-		}
+	more := [][2]string{
+		{"in", place(r.Domain, r.Topic)},
+		{"type", string(r.MemoryType)},
+		{"confidence", share(r.Confidence) + ", " + count(r.MentionCount, "mention", "mentions")},
 	}
+	for _, c := range r.Conflicts {
+		text := verdict(c, r.FactID)
+		if !r.DryRun {
+			text += " (conflict " + c.ID + ")"
+		}
+		more = append(more, [2]string{string(c.Kind), text}, [2]string{"", brief(c.Reason)})
+	}
+	o.pairs(more...)
 }
 
 // verdict says how a conflict row of the fact self stands.
 func verdict(c record.ConflictRef, self string) string {
 	switch {
 	case c.Winner == "":
-		return "with " + c.Other + ", open for review (conflict " + c.ID + ")"
+		return "with " + c.Other + ", open for review"
 	case c.Winner == self:
-		return "won over " + c.Loser + " (conflict " + c.ID + ")"
+		return "won over " + c.Loser
 	case c.Loser == self:
-		return "lost to " + c.Winner + " (conflict " + c.ID + ")"
+		return "lost to " + c.Winner
 	}
-	return c.Winner + " won over " + c.Loser + " (conflict " + c.ID + ")"
+	return c.Winner + " won over " + c.Loser
 }
 
 func (a *app) supersede() *cobra.Command {
@@ -97,7 +99,9 @@ func (a *app) supersede() *cobra.Command {
 		Use: "supersede OLD NEW", Short: "Retire one fact in favour of another", Args: positional("OLD", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Caller, in.Old, in.New = a.caller, args[0], args[1]
-			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.SupersedeFactResult, error) { return b.SupersedeFact(ctx, in) })
+			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.SupersedeFactResult, error) {
+				return b.SupersedeFact(ctx, in)
+			})
 			if err != nil {
 				return err
 			}
@@ -209,7 +213,7 @@ func (a *app) facts() *cobra.Command {
 			}
 			return a.emit(map[string]any{"facts": all}, func(o *output) {
 				if len(all) == 0 {
-					o.line("No facts yet.")
+					o.line("No facts%s yet.", within(in.Domain))
 					return
 				}
 				heading := []string{"ID", "IN", "TYPE", "CONF", "CONTENT"}

@@ -135,7 +135,9 @@ func (a *app) resolve() *cobra.Command {
 				return err
 			}
 			in.Caller, in.ConflictID = a.caller, args[0]
-			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.ResolveConflictResult, error) { return b.ResolveConflict(ctx, in) })
+			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.ResolveConflictResult, error) {
+				return b.ResolveConflict(ctx, in)
+			})
 			if err != nil {
 				return err
 			}

@@ -215,3 +215,11 @@ func size(n int64) string {
 
 // place writes where a fact belongs.
 func place(domain, topic string) string { return shorten(oneLine(domain+"/"+topic), 60) }
+
+// within says in which domain a list was asked for.
+func within(domain string) string {
+	if domain == "" {
+		return ""
+	}
+	return " in domain " + oneLine(domain)
+}

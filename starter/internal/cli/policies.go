@@ -82,7 +82,7 @@ func (a *app) policies() *cobra.Command {
 			}
 			return a.emit(map[string]any{"policies": all}, func(o *output) {
 				if len(all) == 0 {
-					o.line("No policies yet.")
+					o.line("No policies%s yet.", within(in.Domain))
 					return
 				}
 				table := make([][]string, len(all))
@@ -128,7 +128,9 @@ func (a *app) domains() *cobra.Command {
 	}
 }
 
-func (a *app) grants() *cobra.Command { return group("grants", "What roles may do in domains", a.grantsList(), a.grantsSet()) }
+func (a *app) grants() *cobra.Command {
+	return group("grants", "What roles may do in domains", a.grantsList(), a.grantsSet())
+}
 
 func (a *app) grantsList() *cobra.Command {
 	return &cobra.Command{

@@ -55,3 +55,9 @@ func (b *bar) close() {
 		_ = b.Exit()
 	}
 }
+
+func (b *bar) describe(title string) {
+	if b != nil {
+		b.Describe(title)
+	}
+}
