@@ -211,12 +211,12 @@ func (c *Client) AssemblePreamble(ctx context.Context, in record.Dispatch) (reco
 // CaptureMeetingDecisions takes one revision of a meeting's decisions; its id
 // and revision are the idempotency key.
 func (c *Client) CaptureMeetingDecisions(ctx context.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
-	in.Key = ""
+	in.Key = record.RequestHash(record.KindCaptureMeeting, in)
 	out, err := run[record.MeetingReport](ctx, c, start{
 		id: MeetingID(in.Workspace, in.MeetingID, in.Revision), workflow: CaptureMeetingDecisions, caller: in.Caller, domain: "decisions",
 		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY, summary: fmt.Sprintf("%d decisions", len(in.Decisions)),
 	}, in)
-	return out, checkReceipt(out, record.RequestHash(record.KindCaptureMeeting, in), err)
+	return out, checkReceipt(out, in.Key, err)
 }
 
 // SearchMemory recalls what is relevant to a query.

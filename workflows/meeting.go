@@ -13,7 +13,10 @@ import (
 const meetingPage = 100
 
 // CaptureMeetingDecisions takes one revision of a meeting's decisions, page by
-// page, and withdraws what the revision no longer holds.
+// page, and withdraws what the revision no longer holds. The meeting's id and
+// revision are the idempotency key; in.Key carries the request's hash, which
+// comes back as the receipt, so that a caller can tell another capture under
+// the same revision from its own.
 func CaptureMeetingDecisions(ctx workflow.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
 	total := record.MeetingReport{MeetingID: in.MeetingID, Revision: in.Revision, Failed: []record.ItemError{}, FactIDs: []string{}}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
@@ -34,7 +37,7 @@ func CaptureMeetingDecisions(ctx workflow.Context, in record.CaptureMeeting) (re
 		total.Failed = append(total.Failed, report.Failed...)
 		total.FactIDs = report.FactIDs
 		if part.Last || report.Outdated {
-			total.RequestHash = record.RequestHash(record.KindCaptureMeeting, in)
+			total.RequestHash = in.Key
 			return total, nil
 		}
 	}

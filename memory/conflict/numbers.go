@@ -39,12 +39,6 @@ type quantity struct {
 	bound bound
 }
 
-// sameValue reports equal amounts; units that measure the same are converted,
-// so 30 s equals 30000 ms.
-func (q quantity) sameValue(o quantity) bool {
-	return q.dim == o.dim && q.unit == o.unit && math.Abs(q.value-o.value) <= 1e-9*math.Max(math.Abs(q.value), math.Abs(o.value))
-}
-
 // admits reports whether a statement that gives o can be true together with
 // one that gives q and no more.
 func (q quantity) admits(o quantity) bool {

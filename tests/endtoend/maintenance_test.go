@@ -47,7 +47,7 @@ func remember(t testing.TB, folder, workspace string, items int) {
 // time.
 func TestConsolidate(t *testing.T) {
 	t.Parallel()
-	const items = 3000
+	const items = 1500
 	data := t.TempDir()
 	folder := workspaceFolder(data, "yard")
 	remember(t, folder, "yard", items)

@@ -258,9 +258,11 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 	}
-	before, folders := dump(t, p.folder(ws)), workspaces(t, p.data)
+	folders := workspaces(t, p.data)
 	for _, r := range all {
 		t.Run(r.name, func(t *testing.T) {
+			before := dump(t, p.folder(ws))
+			defer func() { sameDump(t, r.name, before, dump(t, p.folder(ws))) }()
 			began := time.Now()
 			e := wantCode(t, r.call(timed(t), c), r.code)
 			if r.field != "" && e.Field != r.field {
@@ -277,9 +279,6 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%s tells %q", asJSON(t, e), secret)
 				}
 			}
-			after := dump(t, p.folder(ws))
-			sameDump(t, r.name, before, after)
-			before = after
 		})
 	}
 	if now := workspaces(t, p.data); !slices.Equal(now, folders) {
@@ -457,14 +456,26 @@ func TestWorkspaceIDs(t *testing.T) {
 				_, err := c.CaptureMeetingDecisions(ctx, record.CaptureMeeting{Caller: w, MeetingID: "m", Revision: 1})
 				return err
 			},
-			"import":      func(ctx context.Context) error { _, _, err := c.BeginImport(ctx, w, source("s")); return err },
-			"consolidate": func(ctx context.Context) error { _, err := c.ConsolidateMemory(ctx, record.Consolidate{Caller: w}, nil); return err },
-			"harmonize":   func(ctx context.Context) error { _, err := c.HarmonizeMemory(ctx, record.Harmonize{Caller: w}, nil); return err },
-			"search":      func(ctx context.Context) error { _, err := c.SearchMemory(ctx, record.Search{Caller: w, Query: "lamp"}); return err },
-			"dispatch":    func(ctx context.Context) error { _, err := c.AssemblePreamble(ctx, record.Dispatch{Caller: w, Task: "t"}); return err },
-			"notes":       func(ctx context.Context) error { _, err := c.Notes(ctx, w); return err },
-			"health":      func(ctx context.Context) error { _, err := c.Health(ctx, w, true); return err },
-			"workspaces":  func(ctx context.Context) error { _, err := c.Workspaces(ctx, w); return err },
+			"import": func(ctx context.Context) error { _, _, err := c.BeginImport(ctx, w, source("s")); return err },
+			"consolidate": func(ctx context.Context) error {
+				_, err := c.ConsolidateMemory(ctx, record.Consolidate{Caller: w}, nil)
+				return err
+			},
+			"harmonize": func(ctx context.Context) error {
+				_, err := c.HarmonizeMemory(ctx, record.Harmonize{Caller: w}, nil)
+				return err
+			},
+			"search": func(ctx context.Context) error {
+				_, err := c.SearchMemory(ctx, record.Search{Caller: w, Query: "lamp"})
+				return err
+			},
+			"dispatch": func(ctx context.Context) error {
+				_, err := c.AssemblePreamble(ctx, record.Dispatch{Caller: w, Task: "t"})
+				return err
+			},
+			"notes":      func(ctx context.Context) error { _, err := c.Notes(ctx, w); return err },
+			"health":     func(ctx context.Context) error { _, err := c.Health(ctx, w, true); return err },
+			"workspaces": func(ctx context.Context) error { _, err := c.Workspaces(ctx, w); return err },
 			// Past the typed client: the worker must not trust it.
 			"raw propose": func(ctx context.Context) error {
 				return raw(ctx, p, workflows.ProposeFact, record.ProposeFact{Caller: w, Domain: "infra", Topic: "lamp", Content: "The lamp is gas"})

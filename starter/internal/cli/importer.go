@@ -26,7 +26,7 @@ const (
 
 	// answerWithin bounds one call of an import, so that a worker that went
 	// away is noticed. A call given again joins the one under way.
-	answerWithin = 20 * time.Second
+	answerWithin = 5 * time.Second
 	// firstWait and longestWait bound the pauses while a worker is away.
 	firstWait, longestWait = time.Second, 10 * time.Second
 
@@ -350,7 +350,7 @@ func (s *session) patiently(ctx context.Context, do func(context.Context) (workf
 		if away.IsZero() {
 			away = s.a.clock.now()
 			if s.patience > 0 {
-				s.a.note("The worker does not answer; waiting up to %s for it.", s.patience)
+				s.a.note("The worker does not answer; waiting up to %s for it.", span(s.patience))
 			}
 		}
 		for {
@@ -401,7 +401,7 @@ func (s *session) stopped(ctx context.Context, err error) error {
 	done := s.state.Report.Items
 	switch {
 	case ctx.Err() != nil:
-		return hinted(record.Wrap(record.Unavailable, err, "interrupted after %s went into workspace %s", count(done, "fact", "facts"), s.caller.Workspace), again)
+		return hinted(record.Wrap(record.Unavailable, err, "interrupted after at least %s went into workspace %s", count(done, "fact", "facts"), s.caller.Workspace), again)
 	case record.ErrorCode(err) == record.Unavailable && s.importer != nil:
 		if h := new(hint); errors.As(err, &h) {
 			return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/rivo/uniseg"
@@ -222,4 +223,16 @@ func within(domain string) string {
 		return ""
 	}
 	return " in domain " + oneLine(domain)
+}
+
+// span writes a duration without the zeros at its end.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
