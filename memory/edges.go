@@ -124,7 +124,7 @@ func (t *tx) link(f *fact, x indexedText) error {
 		if r.exact {
 			kind = "references"
 		}
-		ok, err := t.edge(f.ID, r.seq, kind, math.Min(1, r.share))
+		ok, err := t.edge(f.seq, r.seq, kind, math.Min(1, r.share))
 		if err != nil {
 			return err
 		}
@@ -146,21 +146,22 @@ func (t *tx) link(f *fact, x indexedText) error {
 	if slices.ContainsFunc(near[:min(len(near), 4*maxEdges)], func(r relative) bool { return r.seq == before }) {
 		return nil
 	}
-	_, err = t.edge(f.ID, before, "contextual", contextWeight)
+	_, err = t.edge(f.seq, before, "contextual", contextWeight)
 	return err
 }
 
 // edge links source to the fact in row target, when that is active.
-func (t *tx) edge(source string, target int64, kind string, weight float64) (bool, error) {
+func (t *tx) edge(source, target int64, kind string, weight float64) (bool, error) {
 	n, err := t.affected(`INSERT INTO edges (source, target, kind, weight, created_at)
-		SELECT ?, f.id, ?, ?, ? FROM facts f WHERE f.seq = ? AND `+current+` AND (f.valid_until = 0 OR f.valid_until > ?)
+		SELECT ?, f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND `+current+` AND (f.valid_until = 0 OR f.valid_until > ?)
 		ON CONFLICT DO NOTHING`, source, kind, weight, t.now.Micros(), target, t.now.Micros())
 	return n > 0, err
 }
 
 // Edges lists the edges at one fact, strongest first.
 func (v *View) Edges(factID string) ([]record.Edge, error) {
-	rows, err := v.query("SELECT source, target, kind, weight, created_at FROM edges WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, source, target, kind", factID)
+	rows, err := v.query(`SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM facts f JOIN edges e ON e.source = f.seq OR e.target = f.seq
+		JOIN facts a ON a.seq = e.source JOIN facts b ON b.seq = e.target WHERE f.id = ? ORDER BY e.weight DESC, e.source, e.target, e.kind`, factID)
 	return collect(rows, err, func(r scanner) (e record.Edge, err error) {
 		var at int64
 		err = r.Scan(&e.Source, &e.Target, &e.Kind, &e.Weight, &at)

@@ -468,7 +468,7 @@ func (t *tx) reMention(f *fact, p *proposal, reason string) (record.ProposeFactR
 		return outcome(record.StatusReMentioned, f, nil), nil
 	}
 	var before int
-	err := t.row("SELECT count(*) FROM fact_events WHERE fact_id = ? AND kind = 're-mentioned' AND agent = ?", f.ID, p.agent).Scan(&before)
+	err := t.row("SELECT count(*) FROM fact_events WHERE fact = ? AND kind = 're-mentioned' AND agent = ?", f.seq, p.agent).Scan(&before)
 	if err != nil {
 		return record.ProposeFactResult{}, err
 	}
@@ -491,8 +491,8 @@ func (t *tx) reMention(f *fact, p *proposal, reason string) (record.ProposeFactR
 	if err != nil {
 		return record.ProposeFactResult{}, err
 	}
-	err = t.exec("INSERT INTO fact_events (fact_id, at, kind, agent, role, veracity, confidence, reason) VALUES (?, ?, 're-mentioned', ?, ?, ?, ?, ?)",
-		f.ID, t.now.Micros(), p.agent, p.role, p.veracity, f.Confidence, reason)
+	err = t.exec("INSERT INTO fact_events (fact, at, kind, agent, role, veracity, confidence, reason) VALUES (?, ?, 're-mentioned', ?, ?, ?, ?, ?)",
+		f.seq, t.now.Micros(), p.agent, p.role, p.veracity, f.Confidence, reason)
 	return outcome(record.StatusReMentioned, f, nil), err
 }
 
@@ -523,8 +523,8 @@ func (t *tx) event(f *fact, kind, other, reason string) error {
 	if kind == "created" {
 		agent, role = f.AuthoredByAgent, string(f.AuthoredByRole)
 	}
-	return t.exec("INSERT INTO fact_events (fact_id, at, kind, agent, role, other, veracity, confidence, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		f.ID, t.now.Micros(), kind, agent, role, other, f.Veracity, f.Confidence, reason)
+	return t.exec("INSERT INTO fact_events (fact, at, kind, agent, role, other, veracity, confidence, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		f.seq, t.now.Micros(), kind, agent, role, other, f.Veracity, f.Confidence, reason)
 }
 
 // supersede retires old in favour of successor.

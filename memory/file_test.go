@@ -382,7 +382,7 @@ func TestStore_batchingChangesNothing(t *testing.T) {
 		var b strings.Builder
 		mustView(t, s, func(v *View) error {
 			rows, err := v.query(`SELECT 'fact ' || f.seq || ' ' || f.content || ' ' || f.mention_count || ' ' || f.superseded_kind FROM facts f
-				UNION ALL SELECT 'edge ' || a.seq || ' ' || b.seq || ' ' || e.kind || ' ' || round(e.weight, 9) FROM edges e JOIN facts a ON a.id = e.source JOIN facts b ON b.id = e.target
+				UNION ALL SELECT 'edge ' || a.seq || ' ' || b.seq || ' ' || e.kind || ' ' || round(e.weight, 9) FROM edges e JOIN facts a ON a.seq = e.source JOIN facts b ON b.seq = e.target
 				UNION ALL SELECT 'term ' || term || ' ' || df FROM terms UNION ALL SELECT 'stats ' || docs || ' ' || tokens FROM index_stats ORDER BY 1`)
 			lines, err := collect(rows, err, scanOne[string])
 			b.WriteString(strings.Join(lines, "\n"))

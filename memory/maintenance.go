@@ -302,7 +302,7 @@ func (t *tx) holders(facts []*fact) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := t.query(`SELECT DISTINCT e.agent FROM json_each(?) j JOIN fact_events e ON e.fact_id = j.value
+	rows, err := t.query(`SELECT DISTINCT e.agent FROM json_each(?) j JOIN facts f ON f.id = j.value JOIN fact_events e ON e.fact = f.seq
 		WHERE e.kind IN ('created', 're-mentioned') AND e.agent <> '' ORDER BY e.agent`, string(list))
 	return collect(rows, err, scanOne[string])
 }
@@ -437,7 +437,7 @@ func (t *tx) pruneBeliefs(report *record.HarmonizationReport) error {
 		return err
 	}
 	n, err := t.affected(`DELETE FROM beliefs WHERE id IN (SELECT b.id FROM beliefs b WHERE
-		(SELECT count(DISTINCT e.agent) FROM belief_facts m JOIN fact_events e ON e.fact_id = m.fact_id
+		(SELECT count(DISTINCT e.agent) FROM belief_facts m JOIN facts f ON f.id = m.fact_id JOIN fact_events e ON e.fact = f.seq
 		 WHERE m.belief_id = b.id AND e.kind IN ('created', 're-mentioned') AND e.agent <> '') < 2)`)
 	report.BeliefsRemoved += int(n)
 	return err

@@ -156,7 +156,7 @@ func (t *tx) takeDecision(page record.MeetingPage, d record.Decision, siblings m
 		if d.DecidedBy != "" {
 			reason += ", by " + d.DecidedBy
 		}
-		if err := t.exec("UPDATE fact_events SET reason = ? WHERE fact_id = ? AND kind = 'created'", reason, out.FactID); err != nil {
+		if err := t.exec("UPDATE fact_events SET reason = ? WHERE fact = (SELECT seq FROM facts WHERE id = ?) AND kind = 'created'", reason, out.FactID); err != nil {
 			return err
 		}
 	} else {

@@ -116,7 +116,7 @@ func (v *View) History(id string) (record.FactHistory, error) {
 			return h, err
 		}
 		h.Chain = append(h.Chain, f)
-		rows, err := v.query("SELECT fact_id, at, kind, agent, role, other, veracity, confidence, reason FROM fact_events WHERE fact_id = ? ORDER BY seq", id)
+		rows, err := v.query("SELECT f.id, e.at, e.kind, e.agent, e.role, e.other, e.veracity, e.confidence, e.reason FROM facts f JOIN fact_events e ON e.fact = f.seq WHERE f.id = ? ORDER BY e.seq", id)
 		events, err := collect(rows, err, func(r scanner) (e record.FactEvent, err error) {
 			var at int64
 			err = r.Scan(&e.FactID, &at, &e.Kind, &e.Agent, &e.Role, &e.Other, &e.Veracity, &e.Confidence, &e.Reason)

@@ -97,7 +97,7 @@ CREATE INDEX facts_expiry ON facts(valid_until) WHERE valid_until <> 0;
 
 CREATE TABLE fact_events (
   seq        INTEGER PRIMARY KEY,
-  fact_id    TEXT NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
+  fact       INTEGER NOT NULL REFERENCES facts(seq) ON DELETE CASCADE,
   at         INTEGER NOT NULL,
   kind       TEXT NOT NULL,
   agent      TEXT NOT NULL DEFAULT '',
@@ -107,7 +107,7 @@ CREATE TABLE fact_events (
   confidence REAL NOT NULL,
   reason     TEXT NOT NULL DEFAULT ''
 ) STRICT;
-CREATE INDEX fact_events_fact ON fact_events(fact_id, seq);
+CREATE INDEX fact_events_fact ON fact_events(fact);
 
 CREATE VIRTUAL TABLE fact_index USING fts5(
   topic, content, scope,
@@ -146,8 +146,8 @@ CREATE INDEX conflicts_b ON conflicts(fact_b);
 CREATE INDEX conflicts_open ON conflicts(created_at, id) WHERE open = 1;
 
 CREATE TABLE edges (
-  source     TEXT NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
-  target     TEXT NOT NULL REFERENCES facts(id) ON DELETE CASCADE,
+  source     INTEGER NOT NULL REFERENCES facts(seq) ON DELETE CASCADE,
+  target     INTEGER NOT NULL REFERENCES facts(seq) ON DELETE CASCADE,
   kind       TEXT NOT NULL CHECK (kind IN ('related_to','references','contextual')),
   weight     REAL NOT NULL CHECK (weight >= 0 AND weight <= 1),
   created_at INTEGER NOT NULL,

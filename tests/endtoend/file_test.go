@@ -118,9 +118,9 @@ func sameDump(t testing.TB, what string, before, after []string) {
 			had[line]++
 		}
 		for _, line := range from {
-			if had[line]--; had[line] < 0 && shown < 20 {
+			if had[line]--; had[line] < 0 && shown < 6 {
 				shown++
-				t.Errorf("%s: %s %.300s", what, sign, line)
+				t.Errorf("%s: %s %.160s", what, sign, line)
 			}
 		}
 	}
