@@ -105,13 +105,13 @@ func rareRelatives(q queryer, terms []text.Term, scope string, limit, rare int, 
 
 // link writes the edges from a new fact, not yet in the index, to the active
 // facts it has to do with.
-func (t *tx) link(f *fact, x indexedText) error {
+func (t *tx) link(f *fact, terms []text.Term) error {
 	stats, err := indexStats(t)
 	if err != nil {
 		return err
 	}
 	maxDF := max(linkFloor, int64(linkShare*float64(stats.Docs)))
-	near, err := rareRelatives(t, text.QueryTerms(f.Content), "", 4*maxEdges, linkTerms, maxDF)
+	near, err := rareRelatives(t, terms, "", 4*maxEdges, linkTerms, maxDF)
 	if err != nil {
 		return err
 	}

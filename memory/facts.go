@@ -109,6 +109,10 @@ type proposal struct {
 	// at is when the statement was made: now, or the time of an import.
 	at          record.Time
 	agent, role string
+	// parsed and terms are the content's analysis, made by the caller's
+	// goroutine so that the writer, which all share, need not.
+	parsed *conflict.Parsed
+	terms  []text.Term
 	// echo is true when the text came out of this system's own preamble.
 	echo bool
 	// siblings are facts that this proposal leaves alone.
@@ -164,6 +168,8 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	}
 	p.sources = req.SourceObservationIDs
 	p.validUntil = req.ValidUntil
+	p.parsed = conflict.Parse(conflict.Statement{Content: p.content, Topic: p.topic, Domain: p.domain.String()})
+	p.terms = text.QueryTerms(p.content)
 	return p, nil
 }
 
@@ -299,7 +305,7 @@ func (t *tx) topicFacts(p *proposal) ([]*fact, error) {
 	for _, f := range facts {
 		seen[f.seq] = true
 	}
-	near, err := relatives(t, text.QueryTerms(p.content), topicToken(p.domainID, p.topicKey), topicWindow/2)
+	near, err := relatives(t, p.terms, topicToken(p.domainID, p.topicKey), topicWindow/2)
 	if err != nil {
 		return nil, err
 	}
@@ -340,13 +346,12 @@ type related struct {
 
 func judge(p *proposal, facts []*fact) verdicts {
 	var v verdicts
-	parsed := conflict.Parse(conflict.Statement{Content: p.content, Topic: p.topic, Domain: p.domain.String()})
 	mine := strength(p.confidence, p.veracity)
 	for _, f := range facts {
 		if p.siblings[f.ID] {
 			continue
 		}
-		verdict := conflict.Compare(f.statement(), parsed)
+		verdict := conflict.Compare(f.statement(), p.parsed)
 		r := related{f, verdict}
 		switch verdict.Relation {
 		case conflict.Duplicate:
@@ -405,7 +410,7 @@ func (t *tx) insertFact(p *proposal, v verdicts) (*fact, error) {
 		return nil, err
 	}
 	x := indexText(f.domainID, p.domain.name, f.Topic, f.topicKey, f.Content)
-	if err := t.link(f, x); err != nil {
+	if err := t.link(f, p.terms); err != nil {
 		return nil, err
 	}
 	t.writer.index.add(f.seq, x)

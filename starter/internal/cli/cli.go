@@ -121,7 +121,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) error {
-	root.SetArgs(args)
+	// Without any, the library would take those of the process.
+	root.SetArgs(append([]string{}, args...))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {

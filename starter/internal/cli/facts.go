@@ -54,7 +54,7 @@ func (a *app) proposeFact() *cobra.Command {
 func proposed(o *output, r record.ProposeFactResult) {
 	verbs := map[record.ProposalStatus]string{
 		record.StatusCreated: "Created", record.StatusReMentioned: "Re-mentioned", record.StatusRefined: "Refined what was known with",
-		record.StatusSupersededBy: "Superseded by what was known:",
+		record.StatusSupersededBy: "Stored as superseded:",
 	}
 	would := map[record.ProposalStatus]string{
 		record.StatusCreated: "it would be created.", record.StatusReMentioned: "it would re-mention fact " + r.FactID + ".",

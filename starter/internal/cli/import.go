@@ -246,10 +246,10 @@ func importedWords(o *output, r *imported) {
 		return
 	}
 	if r.AlreadyImported {
-		o.line("%s nothing changed; workspace %s has the %s of this file", o.bold("Already imported:"), r.Workspace, count(r.Items, "fact", "facts"))
+		o.line("%s workspace %s has this file; nothing changed", o.bold("Already imported:"), r.Workspace)
 		o.line("  at that time %s", sums(r.counts))
 	} else {
-		o.line("%s %s into workspace %s", o.bold("Imported"), count(r.Items, "fact", "facts"), r.Workspace)
+		o.line("%s %s into workspace %s", o.bold("Imported"), count(r.Created+r.Refined+r.ReMentioned+r.Superseded, "fact", "facts"), r.Workspace)
 		o.line("  %s", sums(r.counts))
 	}
 	if r.Omitted > 0 {

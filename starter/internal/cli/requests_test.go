@@ -181,3 +181,5 @@ func TestParseTTL(t *testing.T) {
 		}
 	}
 }
+
+func laterThanNoon() time.Time { return noon.Add(time.Minute) }
