@@ -9,9 +9,9 @@ import (
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
 
-// importIdle is how long an import waits for its next page before it closes as
-// it stands. Starting the same import again goes on from there: the ledger
-// knows the pages that were taken.
+// importIdle is how long an import waits for its next page before it ends as
+// failed. Starting the same import again goes on from there: the ledger knows
+// the pages that were taken.
 const importIdle = 24 * time.Hour
 
 // ImportInput is the input of ImportFacts; a caller sets only the request.
@@ -93,7 +93,11 @@ func ImportFacts(ctx workflow.Context, in ImportInput) (record.ImportReport, err
 		if err != nil {
 			return s.Report, err
 		}
-		if s.Done || !moved {
+		if !moved {
+			// A failure, so that the same import can be started again.
+			return s.Report, ApplicationError(record.Errorf(record.Unavailable, "", "the import was left for %v after page %d; start it again", importIdle, s.NextPage), true)
+		}
+		if s.Done {
 			err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 			return s.Report, err
 		}
