@@ -14,7 +14,7 @@ const (
 	defaultLimit, maxLimit = 10, 100
 	// coverageFloor is the share of the query's weight that a hit must cover:
 	// results are never filled up with facts that share one common word.
-	coverageFloor = 0.15
+	coverageFloor = 0.08
 	// policyFloor is the same for policies, and maxPolicies bounds them.
 	policyFloor, maxPolicies = 0.3, 5
 )
