@@ -90,8 +90,17 @@ func category(c record.Code) temporal.ApplicationErrorCategory {
 	return temporal.ApplicationErrorCategoryBenign
 }
 
-// ProposeFact runs [memory.Store.ProposeFact].
+// ProposeFact runs [memory.Store.ProposeFact]. A trial in a workspace that does
+// not exist leaves none.
 func (a *Store) ProposeFact(ctx context.Context, in record.ProposeFact) (record.ProposeFactResult, error) {
+	if in.DryRun && !a.Workspaces.Exists(in.Workspace) {
+		var out record.ProposeFactResult
+		err := a.Workspaces.Trial(ctx, in.Workspace, func(s *memory.Store) (err error) {
+			out, err = s.ProposeFact(ctx, in)
+			return err
+		})
+		return out, applicationError(ctx, err)
+	}
 	return write(ctx, a.Workspaces, in, (*memory.Store).ProposeFact)
 }
 
@@ -176,8 +185,24 @@ func (a *Reader) AssemblePreamble(ctx context.Context, in record.Dispatch) (reco
 func (a *Reader) SearchMemory(ctx context.Context, in record.Search) (record.SearchResult, error) {
 	empty := record.SearchResult{Facts: []record.Hit{}, Policies: []record.PolicyHit{}, Voices: []string{}}
 	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.SearchResult, error) {
-		return a.Recall.Search(ctx, s, in)
+		out, err := a.Recall.Search(ctx, s, in)
+		return fitting(out), err
 	})
+}
+
+// fitting leaves out the last facts of an answer that would be too large to
+// travel, and says how many.
+func fitting(out record.SearchResult) record.SearchResult {
+	room := record.MaxAnswerBytes
+	for i, h := range out.Facts {
+		raw, err := json.Marshal(h)
+		if room -= len(raw); err != nil || room < 0 {
+			out.Left = len(out.Facts) - i
+			out.Facts = out.Facts[:i]
+			return out
+		}
+	}
+	return out
 }
 
 // ReadMemory runs [memory.Store.Read].

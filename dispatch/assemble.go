@@ -137,7 +137,11 @@ func shortlist(ctx context.Context, v *memory.View, voice recall.Voice, req reco
 	if utf8.RuneCountInString(task) < minTask {
 		return nil, nil, nil
 	}
-	found, err := voice.Find(ctx, v, recall.Query{Text: task, Limit: candidates})
+	lexicon, err := recall.NewLexicon(v, task)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := voice.Find(ctx, v, recall.Query{Text: task, Lexicon: lexicon, Limit: candidates})
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
@@ -161,10 +165,6 @@ func shortlist(ctx context.Context, v *memory.View, voice recall.Voice, req reco
 		ids[i] = c.ID
 	}
 	disputed, err := v.Disputed(ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	lexicon, err := recall.NewLexicon(v, task)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,6 +23,8 @@ func Check(req record.Request) error {
 		return checkNotes(r)
 	case record.MeetingPage:
 		return CheckMeeting(r.CaptureMeeting)
+	case record.ImportFacts:
+		return checkImport(r)
 	}
 	return nil
 }

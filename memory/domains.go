@@ -195,7 +195,9 @@ type Scope struct {
 	Domain int64
 	// Unknown is true when the asked domain does not exist: nothing matches.
 	Unknown bool
-	denied  map[int64]bool
+	// At, when set, asks for what was believed then instead of now.
+	At     record.Time
+	denied map[int64]bool
 }
 
 // Hidden reports whether the scope hides facts of domain.

@@ -14,8 +14,8 @@ const maxImportItems = 1000
 // single proposals, in one transaction. An item that is refused is reported by
 // its index in the page and stops nothing else.
 func (s *Store) ImportFactsPage(ctx context.Context, req record.ImportFacts) (record.ImportReport, error) {
-	if len(req.Items) > maxImportItems {
-		return record.ImportReport{}, record.Errorf(record.PayloadTooLarge, "items", "a page holds at most %d items", maxImportItems)
+	if err := checkImport(req); err != nil {
+		return record.ImportReport{}, err
 	}
 	return apply(ctx, s, record.KindImportFacts, req, func(t *tx) (record.ImportReport, error) {
 		report := record.ImportReport{Failed: []record.ItemError{}}
@@ -44,6 +44,13 @@ func (s *Store) ImportFactsPage(ctx context.Context, req record.ImportFacts) (re
 		}
 		return report, nil
 	})
+}
+
+func checkImport(req record.ImportFacts) error {
+	if len(req.Items) > maxImportItems {
+		return record.Errorf(record.PayloadTooLarge, "items", "a page holds at most %d items", maxImportItems)
+	}
+	return nil
 }
 
 func (t *tx) importItem(item record.ProposeFact) (record.ProposeFactResult, error) {

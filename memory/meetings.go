@@ -29,10 +29,7 @@ func CheckMeeting(m record.CaptureMeeting) error {
 	if m.Revision < 1 {
 		return record.Errorf(record.InvalidArgument, "revision", "a revision is 1 or more")
 	}
-	if len(m.Decisions) > record.MaxDecisions {
-		return record.Errorf(record.PayloadTooLarge, "decisions", "a meeting has at most %d decisions", record.MaxDecisions)
-	}
-	return nil
+	return m.CheckSize()
 }
 
 // CaptureMeetingPage takes one page of a meeting's decisions under the page's
@@ -65,9 +62,11 @@ func (s *Store) CaptureMeetingPage(ctx context.Context, page record.MeetingPage)
 			if err := t.withdrawVanished(page, &res); err != nil {
 				return res, err
 			}
-			res.FactIDs, err = t.meetingFacts(page.MeetingID)
+			if res.FactIDs, err = t.meetingFacts(page.MeetingID); err != nil {
+				return res, err
+			}
 		}
-		return res, err
+		return res, nil
 	})
 }
 

@@ -19,7 +19,7 @@ const (
 //
 // Errors: InvalidArgument, NotFound, Unavailable.
 func (s *Store) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
-	p := pager{limit: req.Limit}
+	p := pager{limit: req.Limit, after: req.Cursor}
 	if err := req.Check(); err != nil {
 		return p.page, err
 	}
@@ -78,7 +78,14 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 		if err == nil && scope.hidesAny(v, h.Chain) {
 			err = record.Errorf(record.NotFound, "id", "there is no fact with that id in this workspace")
 		}
-		return addAll(p, []record.FactHistory{h}, err)
+		rows := make([]record.HistoryRow, 0, len(h.Chain)+len(h.Events))
+		for i := range h.Chain {
+			rows = append(rows, record.HistoryRow{Fact: &h.Chain[i]})
+		}
+		for i := range h.Events {
+			rows = append(rows, record.HistoryRow{Event: &h.Events[i]})
+		}
+		return addAll(p, rows, err)
 	case record.ReadEdges:
 		rows, err := v.Edges(req.ID)
 		return addAll(p, rows, err)
@@ -111,6 +118,7 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 type pager struct {
 	page  record.Page[json.RawMessage]
 	limit int
+	after string
 	bytes int
 	last  string
 	full  bool
@@ -151,11 +159,17 @@ func addRows[T any](p *pager, rows []Row[T], err error) error {
 	return p.end(len(rows), err)
 }
 
-// addAll adds rows of a kind that is small and read whole; the cursor counts
-// rows for the case that they pass a page's bytes.
+// addAll adds rows of a kind that is read whole; the cursor counts them, for
+// the case that they pass a page's bytes.
 func addAll[T any](p *pager, rows []T, err error) error {
+	done := 0
+	if err == nil && p.after != "" {
+		if done, err = strconv.Atoi(p.after); err != nil || done < 0 {
+			return record.Errorf(record.InvalidArgument, "cursor", "the cursor is not one of a page")
+		}
+	}
 	for i, r := range rows {
-		if err == nil {
+		if err == nil && i >= done {
 			err = p.add(strconv.Itoa(i+1), r)
 		}
 	}

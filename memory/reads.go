@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
@@ -39,14 +40,26 @@ func (v *View) Fact(id string) (record.Fact, error) {
 	return v.factRow(f).Fact, nil
 }
 
+// believed is the condition of a fact that was current at the time ?2: made by
+// then, and neither superseded, archived nor expired yet.
+const believed = "f.created_at <= ?2 AND (f.superseded_at = 0 OR f.superseded_at > ?2) AND (f.archived_at = 0 OR f.archived_at > ?2) AND (f.valid_until = 0 OR f.valid_until > ?2)"
+
+// when is the time that a read in the scope asks about.
+func (v *View) when(scope Scope) record.Time {
+	if scope.At.IsZero() {
+		return v.now
+	}
+	return scope.At
+}
+
 // FactsAt returns the facts in the given rows of the lexical index that are
-// current and that the scope shows, by row.
+// current at the scope's time and that the scope shows, by row.
 func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
 	list, err := json.Marshal(seqs)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", string(list), v.now.Micros())
+	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?1) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+believed, string(list), v.when(scope).Micros())
 	found, err := collect(rows, err, scanFact)
 	out := make(map[int64]FactRow, len(found))
 	for _, f := range found {
@@ -55,6 +68,50 @@ func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
 		}
 	}
 	return out, err
+}
+
+// recentWindow bounds the newest facts that Recent looks through.
+const recentWindow = 1000
+
+// Recent returns the newest facts that the scope shows, at most limit of them.
+func (v *View) Recent(scope Scope, limit int) ([]FactRow, error) {
+	rows, err := v.query("SELECT "+factColumns+fromFacts+"WHERE (?1 = 0 OR f.domain_id = ?1) AND "+believed+fmt.Sprintf(" ORDER BY f.seq DESC LIMIT %d", recentWindow), scope.Domain, v.when(scope).Micros())
+	found, err := collect(rows, err, scanFact)
+	var out []FactRow
+	for _, f := range found {
+		if !scope.Hidden(f.domainID) && len(out) < limit {
+			out = append(out, v.factRow(f))
+		}
+	}
+	return out, err
+}
+
+// Link is an edge between two rows, in either direction.
+type Link struct {
+	From, To int64
+	// Weight is 0 to 1.
+	Weight float64
+}
+
+// maxLinks bounds the edges read for one hop from one fact.
+const maxLinks = 24
+
+// Links returns the strongest edges at each of the rows, seen from that row.
+func (v *View) Links(seqs []int64) ([]Link, error) {
+	var out []Link
+	for _, seq := range seqs {
+		rows, err := v.query(fmt.Sprintf(`SELECT target, weight FROM edges WHERE source = ?1
+			UNION ALL SELECT source, weight FROM edges WHERE target = ?1 ORDER BY 2 DESC, 1 LIMIT %d`, maxLinks), seq)
+		links, err := collect(rows, err, func(r scanner) (l Link, err error) {
+			l.From = seq
+			return l, r.Scan(&l.To, &l.Weight)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, links...)
+	}
+	return out, nil
 }
 
 // Disputed returns which of the facts stand in an open conflict.

@@ -81,6 +81,24 @@ func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) e
 	return f(e.store)
 }
 
+// Trial runs f on an empty workspace that is gone afterwards: what a trial
+// proposal in a workspace that does not exist is judged by.
+func (w *Workspaces) Trial(ctx context.Context, workspace string, f func(*Store) error) error {
+	if err := record.CheckWorkspace(workspace); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "polyphony-trial-")
+	if err != nil {
+		return record.Wrap(record.Unavailable, err, "there is no room for a trial")
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := Open(ctx, dir, workspace, w.opts)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
 func (w *Workspaces) acquire(workspace string) (*openStore, error) {
 	w.mu.Lock()
 	if w.closed {

@@ -15,17 +15,20 @@ const (
 	// coverageFloor is the share of the query's weight that a hit must cover:
 	// results are never filled up with facts that share one common word.
 	coverageFloor = 0.08
+	// depth is how many candidates each voice gives.
+	depth = 100
 	// policyFloor is the same for policies, and maxPolicies bounds them.
 	policyFloor, maxPolicies = 0.3, 5
 )
 
 // Engine answers searches over one workspace.
 type Engine struct {
-	lexical Voice
+	// lambda is how much relevance counts against novelty.
+	lambda float64
 }
 
-// NewEngine makes an engine that answers with the lexical voice.
-func NewEngine() *Engine { return &Engine{lexical: Lexical{}} }
+// NewEngine makes an engine.
+func NewEngine() *Engine { return &Engine{lambda: mmrLambda} }
 
 // Search answers search_memory.
 //
@@ -36,25 +39,23 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 	if err != nil {
 		return res, err
 	}
-	if mode != record.Keyword {
-		res.Degraded = append(res.Degraded, "semantic: no embedding model is installed")
-	}
 	var ids []string
 	err = s.View(ctx, func(v *memory.View) error {
 		scope, err := v.Scope(req.Domain, req.Repo, role)
 		if err != nil {
 			return err
 		}
+		scope.At = req.AsOf
 		lexicon, err := NewLexicon(v, req.Query)
 		if err != nil {
 			return err
 		}
+		q := Query{Text: req.Query, Lexicon: lexicon, Intent: ClassifyIntent(req.Query), Scope: scope, Limit: depth}
 		if limit > 0 {
-			if res.Facts, err = e.facts(ctx, v, req, scope, lexicon, limit); err != nil {
+			if res.Facts, err = e.facts(ctx, v, mode, req.Repo, q, limit, &res); err != nil {
 				return err
 			}
 		}
-		res.Voices = append(res.Voices, e.lexical.Name())
 		for i := range res.Facts {
 			if res.Facts[i].HistoryLength, err = v.HistoryLength(res.Facts[i].ID); err != nil {
 				return err
@@ -68,6 +69,60 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 		s.CountRecall(ids)
 	}
 	return res, err
+}
+
+// listen asks the mode's voices, in the order in which they build on each
+// other. A voice that fails is left out and named; only when none can answer is
+// it an error.
+func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q Query, res *record.SearchResult) ([]ranking, error) {
+	var rankings []ranking
+	var last error
+	ask := func(voice Voice) []Candidate {
+		found, err := voice.Find(ctx, v, q)
+		if err != nil {
+			last = err
+			res.Degraded = append(res.Degraded, voice.Name()+": "+string(record.ErrorCode(err)))
+			return nil
+		}
+		rankings = append(rankings, ranking{voice.Name(), found})
+		res.Voices = append(res.Voices, voice.Name())
+		return found
+	}
+	lexical := ask(Lexical{})
+	lexical = slices.DeleteFunc(lexical, func(c Candidate) bool {
+		_, coverage := q.Lexicon.Score(c.Domain+"\n"+c.Topic, c.Content)
+		return coverage < coverageFloor
+	})
+	if len(rankings) > 0 {
+		rankings[0].found = lexical
+	}
+	if mode != record.Keyword {
+		res.Degraded = append(res.Degraded, "semantic: no embedding model is installed")
+	}
+	if mode == record.Hybrid {
+		q.Found = lexical
+		q.Found = join(q.Found, ask(Graph{}))
+		ask(Temporal{})
+	}
+	if len(rankings) == 0 && last != nil {
+		return nil, last
+	}
+	return rankings, nil
+}
+
+// join adds the candidates of more that found does not hold.
+func join(found, more []Candidate) []Candidate {
+	seen := map[int64]bool{}
+	out := make([]Candidate, 0, len(found)+len(more))
+	for _, list := range [][]Candidate{found, more} {
+		for _, c := range list {
+			if !seen[c.Seq] {
+				seen[c.Seq] = true
+				out = append(out, c)
+			}
+		}
+	}
+	return out
 }
 
 func checkSearch(req record.Search) (limit int, mode record.Mode, role record.Role, err error) {
@@ -90,49 +145,59 @@ func checkSearch(req record.Search) (limit int, mode record.Mode, role record.Ro
 	if limit < 0 || limit > maxLimit {
 		err = record.Errorf(record.InvalidArgument, "limit", "a limit is 0 to %d", maxLimit)
 	}
-	if !req.AsOf.IsZero() {
-		err = record.Errorf(record.InvalidArgument, "as_of", "as_of is not answered by keyword search")
-	}
 	return
 }
 
-func (e *Engine) facts(ctx context.Context, v *memory.View, req record.Search, scope memory.Scope, lexicon *Lexicon, limit int) ([]record.Hit, error) {
-	found, err := e.lexical.Find(ctx, v, Query{Text: req.Query, Scope: scope, Limit: maxLimit})
+func (e *Engine) facts(ctx context.Context, v *memory.View, mode record.Mode, repoName string, q Query, limit int, res *record.SearchResult) ([]record.Hit, error) {
+	rankings, err := e.listen(ctx, v, mode, q, res)
 	if err != nil {
 		return nil, err
 	}
-	repo, err := v.RepoDomains(req.Repo)
+	repo, err := v.RepoDomains(repoName)
 	if err != nil {
 		return nil, err
 	}
-	hits := make([]record.Hit, 0, len(found))
-	own := map[string]bool{}
-	for i, c := range found {
-		if _, coverage := lexicon.Score(c.Domain+"\n"+c.Topic, c.Content); coverage < coverageFloor {
-			continue
-		}
-		h := record.Hit{Fact: c.Fact, Score: c.Score * (0.8 + 0.2*c.Confidence), Voices: map[string]int{e.lexical.Name(): i + 1}}
-		own[h.ID] = repo[c.DomainID]
-		hits = append(hits, h)
+	all := fuse(weigh(q.Intent), rankings)
+	if mode == record.Hybrid {
+		score(all, v.Now().Time)
+		all = diversify(all, e.lambda)
+	} else {
+		scorePlain(all, rankings)
 	}
-	// The repository's own first; within each part by score, then newest id.
-	slices.SortStableFunc(hits, func(a, b record.Hit) int {
-		if own[a.ID] != own[b.ID] {
-			if own[a.ID] {
-				return -1
-			}
-			return 1
+	// The repository's own first, each part in its order.
+	slices.SortStableFunc(all, func(a, b *fused) int {
+		switch x, y := repo[a.DomainID], repo[b.DomainID]; {
+		case x == y:
+			return 0
+		case x:
+			return -1
 		}
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.ID, a.ID))
+		return 1
 	})
-	best := 0.0
-	for _, h := range hits {
-		best = max(best, h.Score)
+	hits := make([]record.Hit, 0, limit)
+	for _, f := range all[:min(len(all), limit)] {
+		hits = append(hits, record.Hit{Fact: f.Fact, Score: f.score, Voices: f.ranks})
 	}
-	for i := range hits {
-		hits[i].Score /= best
+	return hits, nil
+}
+
+// scorePlain orders by the fused ranks alone, or by the voice's own score when
+// only one answered.
+func scorePlain(all []*fused, rankings []ranking) {
+	if len(rankings) == 1 {
+		own := map[int64]float64{}
+		for _, c := range rankings[0].found {
+			own[c.Seq] = c.Score
+		}
+		for _, f := range all {
+			f.score = own[f.Seq] * (0.8 + 0.2*f.Confidence)
+		}
+	} else {
+		for _, f := range all {
+			f.score = f.rrf * (0.8 + 0.2*f.Confidence)
+		}
 	}
-	return hits[:min(len(hits), limit)], nil
+	normalise(all)
 }
 
 func matchingPolicies(v *memory.View, repo string, scope memory.Scope, lexicon *Lexicon) ([]record.PolicyHit, error) {

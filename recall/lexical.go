@@ -100,6 +100,9 @@ func NewLexicon(v *memory.View, query string) (*Lexicon, error) {
 	return l, nil
 }
 
+// Empty reports whether the query has no word to look for.
+func (l *Lexicon) Empty() bool { return len(l.terms) == 0 }
+
 // Terms returns the query's terms, rarest first.
 func (l *Lexicon) Terms() []text.Term {
 	out := make([]text.Term, len(l.terms))
@@ -156,10 +159,7 @@ func (l *Lexicon) Score(topic, content string) (score, coverage float64) {
 // Find ranks facts by BM25 over the query's terms. Candidates come from the
 // rarest terms that fit the posting budget; every term counts in the score.
 func (Lexical) Find(ctx context.Context, v *memory.View, q Query) ([]Candidate, error) {
-	l, err := NewLexicon(v, q.Text)
-	if err != nil {
-		return nil, err
-	}
+	l := q.Lexicon
 	seqs, err := l.candidates(v, q.Scope)
 	if err != nil {
 		return nil, err

@@ -8,8 +8,13 @@ import (
 
 // Query is what a voice is asked.
 type Query struct {
-	Text  string
-	Scope memory.Scope
+	Text    string
+	Lexicon *Lexicon
+	Intent  Intent
+	Scope   memory.Scope
+	// Found is what the voices before this one found, best first. The ones
+	// that re-rank or go on from others work on it.
+	Found []Candidate
 	// Limit is how many candidates the voice should give, 1 or more.
 	Limit int
 }
@@ -24,7 +29,7 @@ type Candidate struct {
 
 // Voice ranks the facts of a workspace by one kind of evidence. It gives each
 // fact once, best first, in a total order, and applies the scope before any
-// cut.
+// cut. A voice that has nothing to say gives none.
 type Voice interface {
 	// Name is the voice's key in answers.
 	Name() string

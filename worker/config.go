@@ -64,6 +64,11 @@ func (c *Config) complete() (err error) {
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return record.Errorf(record.InvalidArgument, "log-format", "the format is text or json")
 	}
+	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
+		if port < -1 || port > 65535 {
+			return record.Errorf(record.InvalidArgument, name, "a port is 1 to 65535, 0 or -1")
+		}
+	}
 	if c.Shards == 0 {
 		if c.Shards, err = locate.EnvironmentShards(c.lookup); err != nil {
 			return err

@@ -34,7 +34,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lookup fu
 		Long: "The worker owns the workspace files of a data folder and runs the workflows that change them.\n" +
 			"Without TEMPORAL_ADDRESS or TEMPORAL_PROFILE in the environment it starts the embedded\n" +
 			"Temporal engine on a file in the data folder, so there is nothing else to install.",
-		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return record.Errorf(record.InvalidArgument, "", "the worker takes no argument %q", args[0])
+			}
+			return nil
+		},
+		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.complete(); err != nil {
 				return err

@@ -79,8 +79,12 @@ func run[Out any](ctx context.Context, c *Client, s start, in any) (Out, error) 
 	return out, FromTemporal(err)
 }
 
-// checkSize refuses what would not fit a payload, before anything is sent.
+// checkSize refuses what would not fit a payload or lose bytes on its way,
+// before anything is sent.
 func checkSize(in any) error {
+	if err := record.CheckUTF8(in); err != nil {
+		return err
+	}
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return record.Wrap(record.InvalidArgument, err, "the request cannot be encoded")
@@ -211,6 +215,9 @@ func (c *Client) AssemblePreamble(ctx context.Context, in record.Dispatch) (reco
 // CaptureMeetingDecisions takes one revision of a meeting's decisions; its id
 // and revision are the idempotency key.
 func (c *Client) CaptureMeetingDecisions(ctx context.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
+	if err := in.CheckSize(); err != nil {
+		return record.MeetingReport{}, err
+	}
 	in.Key = record.RequestHash(record.KindCaptureMeeting, in)
 	out, err := run[record.MeetingReport](ctx, c, start{
 		id: MeetingID(in.Workspace, in.MeetingID, in.Revision), workflow: CaptureMeetingDecisions, caller: in.Caller, domain: "decisions",
@@ -289,7 +296,21 @@ func readOne[T any](ctx context.Context, c *Client, in record.ReadMemory) (T, er
 
 // History reads the whole chain that a fact belongs to.
 func (c *Client) History(ctx context.Context, caller record.Caller, factID string) (record.FactHistory, error) {
-	return readOne[record.FactHistory](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadHistory, ID: factID})
+	h := record.FactHistory{FactID: factID, Chain: []record.Fact{}, Events: []record.FactEvent{}}
+	rows, err := ReadAll[record.HistoryRow](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadHistory, ID: factID})
+	if err == nil && len(rows) == 0 {
+		// A workspace that does not exist holds nothing.
+		err = record.Errorf(record.NotFound, "workspace", "there is no workspace %s", caller.Workspace)
+	}
+	for _, r := range rows {
+		switch {
+		case r.Fact != nil:
+			h.Chain = append(h.Chain, *r.Fact)
+		case r.Event != nil:
+			h.Events = append(h.Events, *r.Event)
+		}
+	}
+	return h, err
 }
 
 // Notes reads the calling agent's page; one never written is empty at version

@@ -3,7 +3,6 @@ package workflows
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,15 +43,15 @@ func (c *Client) BeginImport(ctx context.Context, caller record.Caller, source s
 
 func (i *Import) begin(ctx context.Context) (ImportState, error) {
 	var state ImportState
-	id, err := uuid.NewV7()
+	id, err := updateID()
 	if err != nil {
-		return state, record.Wrap(record.Unavailable, err, "no randomness for an id")
+		return state, err
 	}
 	op := i.client.temporal.NewWithStartWorkflowOperation(i.client.options(i.start), i.start.workflow, i.input)
 	handle, err := i.client.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: op,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: id.String(), UpdateName: UpdateBegin, WorkflowID: i.start.id, WaitForStage: client.WorkflowUpdateStageCompleted,
+			UpdateID: id, UpdateName: UpdateBegin, WorkflowID: i.start.id, WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
 	if err == nil {
@@ -72,19 +71,27 @@ func (i *Import) Page(ctx context.Context, page ImportPage) (ImportState, error)
 	if err := checkSize(page); err != nil {
 		return ImportState{}, err
 	}
-	return i.update(ctx, UpdatePage, fmt.Sprintf("page-%d", page.Page), page)
+	return i.update(ctx, UpdatePage, page)
 }
 
 // Finish ends the import after its last page and returns the whole report.
 func (i *Import) Finish(ctx context.Context) (record.ImportReport, error) {
-	state, err := i.update(ctx, UpdateFinish, UpdateFinish)
+	state, err := i.update(ctx, UpdateFinish)
 	return state.Report, err
 }
 
-func (i *Import) update(ctx context.Context, name, id string, args ...any) (ImportState, error) {
+// update gives the run an update under an id of its own each time: the engine
+// would answer a repeated id with the first outcome, also when that was a
+// passing failure. Twice the same page is once by the run's count and the
+// ledger.
+func (i *Import) update(ctx context.Context, name string, args ...any) (ImportState, error) {
 	var state ImportState
 	var err error
 	for range importAttempts {
+		var id string
+		if id, err = updateID(); err != nil {
+			return state, err
+		}
 		var handle client.WorkflowUpdateHandle
 		handle, err = i.client.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 			UpdateID: id, UpdateName: name, WorkflowID: i.start.id, WaitForStage: client.WorkflowUpdateStageCompleted, Args: args,
@@ -109,6 +116,14 @@ func (i *Import) update(ctx context.Context, name, id string, args ...any) (Impo
 		}
 	}
 	return state, FromTemporal(err)
+}
+
+func updateID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", record.Wrap(record.Unavailable, err, "no randomness for an id")
+	}
+	return id.String(), nil
 }
 
 // runChanged reports whether an update missed because its run ended.

@@ -67,6 +67,9 @@ func ImportFacts(ctx workflow.Context, in ImportInput) (record.ImportReport, err
 		if p.Page < s.NextPage {
 			return *s, nil
 		}
+		if p.Page > s.NextPage {
+			return *s, failure(record.Errorf(record.InvalidArgument, "page", "page %d is wanted next, not %d", s.NextPage, p.Page))
+		}
 		req := record.ImportFacts{Caller: in.Caller, Source: in.Source, Page: p.Page, Items: p.Items}
 		req.Key = LedgerKey(id, fmt.Sprintf("page-%d", p.Page))
 		out, err := call[record.ImportReport](ctx, ActivityImportFacts, req)

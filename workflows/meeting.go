@@ -19,6 +19,9 @@ const meetingPage = 100
 // the same revision from its own.
 func CaptureMeetingDecisions(ctx workflow.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
 	total := record.MeetingReport{MeetingID: in.MeetingID, Revision: in.Revision, Failed: []record.ItemError{}, FactIDs: []string{}}
+	if err := in.CheckSize(); err != nil {
+		return total, failure(err)
+	}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	decisions := in.Decisions
 	for first := 0; ; first += meetingPage {

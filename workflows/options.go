@@ -59,6 +59,10 @@ func failure(err error) error {
 	if err == nil || temporal.IsCanceledError(err) {
 		return err
 	}
+	var own *record.Error
+	if errors.As(err, &own) {
+		return ApplicationError(own, true)
+	}
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
 		e := record.Error{Code: record.Code(app.Type()), Message: app.Message()}

@@ -221,6 +221,14 @@ type CaptureMeeting struct {
 	Attendees []string   `json:"attendees,omitempty"`
 }
 
+// CheckSize refuses a meeting of more than 1,000 decisions.
+func (m CaptureMeeting) CheckSize() error {
+	if len(m.Decisions) > MaxDecisions {
+		return Errorf(PayloadTooLarge, "decisions", "a meeting has at most %d decisions", MaxDecisions)
+	}
+	return nil
+}
+
 // ItemError is one item that could not be taken, by its index in the request.
 type ItemError struct {
 	Index   int    `json:"index"`
@@ -434,6 +442,9 @@ type SearchResult struct {
 	Voices []string `json:"voices"`
 	// Degraded says which voices could not answer, and why.
 	Degraded []string `json:"degraded,omitempty"`
+	// Left counts the facts that were left out because the answer would have
+	// been too large to travel.
+	Left int `json:"left,omitempty"`
 }
 
 // Dispatch asks for the preamble of one agent's task.
@@ -474,6 +485,13 @@ type Preamble struct {
 	Stale    []Stale  `json:"stale"`
 }
 
+// HistoryRow is one row of a history read: a fact of the chain, oldest first,
+// or one of its events.
+type HistoryRow struct {
+	Fact  *Fact      `json:"fact,omitempty"`
+	Event *FactEvent `json:"event,omitempty"`
+}
+
 // ReadKind names a read operation.
 type ReadKind string
 
@@ -512,8 +530,8 @@ type ReadMemory struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// Page is one page of a read: Items is a JSON array of the kind's rows (one
-// object for history, notes and health).
+// Page is one page of a read. Notes and health have exactly one row, history
+// has HistoryRows.
 type Page[T any] struct {
 	Items []T `json:"items"`
 	// Next continues the read; empty at its end.

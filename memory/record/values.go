@@ -29,6 +29,8 @@ const (
 	// MaxRequestBytes bounds one encoded request, so that it stays under the
 	// engine's payload limit of 2 MiB.
 	MaxRequestBytes = 1900000
+	// MaxAnswerBytes bounds one encoded answer for the same reason.
+	MaxAnswerBytes = 1500000
 	// MaxContextStatements bounds the statements checked for staleness.
 	MaxContextStatements = 256
 )

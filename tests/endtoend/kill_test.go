@@ -61,16 +61,47 @@ func importAll(t testing.TB, c *workflows.Client, workspace string, pages []work
 }
 
 // substance is what a workspace holds, without ids and times.
-func substance(t testing.TB, folder string) []string {
+func substance(t testing.TB, folder, workspace string) []string {
 	t.Helper()
-	out := rows(t, folder, `SELECT d.name, f.topic, f.content, f.confidence, f.memory_type, f.veracity, f.mention_count, f.superseded_kind, f.superseded_at > 0, f.agent
-		FROM facts f JOIN domains d ON d.id = f.domain_id ORDER BY f.seq`)
-	out = append(out, rows(t, folder, `SELECT 'event', e.kind, f.content, e.confidence FROM fact_events e JOIN facts f ON f.id = e.fact_id ORDER BY e.seq`)...)
-	out = append(out, rows(t, folder, `SELECT 'conflict', c.kind, c.open, min(a.content, b.content), max(a.content, b.content)
-		FROM conflicts c JOIN facts a ON a.id = c.fact_a JOIN facts b ON b.id = c.fact_b GROUP BY c.id ORDER BY 4, 5`)...)
-	out = append(out, rows(t, folder, `SELECT 'edge', e.kind, round(e.weight, 9), a.content, b.content
-		FROM edges e JOIN facts a ON a.id = e.source JOIN facts b ON b.id = e.target ORDER BY 4, 5, 2`)...)
-	return append(out, rows(t, folder, "SELECT 'index', docs, tokens FROM index_stats")...)
+	s := opened(t, folder, workspace)
+	defer func() { _ = s.Close() }()
+	facts := must[[]record.Fact](t)(allFacts(s))
+	content := make(map[string]string, len(facts))
+	for _, f := range facts {
+		content[f.ID] = f.Content
+	}
+	var out []string
+	err := s.View(t.Context(), func(v *memory.View) error {
+		for _, f := range facts {
+			out = append(out, fmt.Sprintf("fact %s/%s: %q %v %s %s, %d mentions, by %s, %s by %q", f.Domain, f.Topic, f.Content, f.Confidence, f.MemoryType, f.Veracity, f.MentionCount, f.AuthoredByAgent, f.SupersededKind, content[f.SupersededBy]))
+			h, err := v.History(f.ID)
+			if err != nil {
+				return err
+			}
+			for _, e := range h.Events {
+				out = append(out, fmt.Sprintf("event of %q: %s %q %v", f.Content, e.Kind, content[e.Other], e.Confidence))
+			}
+			edges, err := v.Edges(f.ID)
+			if err != nil {
+				return err
+			}
+			for _, e := range edges {
+				out = append(out, fmt.Sprintf("edge of %q: %s from %q to %q, %.9f", f.Content, e.Kind, content[e.Source], content[e.Target], e.Weight))
+			}
+		}
+		conflicts, err := v.Conflicts(false, memory.Scope{}, "", 1_000_000)
+		for _, c := range conflicts {
+			pair := []string{c.ContentA, c.ContentB}
+			slices.Sort(pair)
+			out = append(out, fmt.Sprintf("conflict %s of %q, open %v, %q won", c.Kind, pair, c.Open, content[c.Winner]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // pagesTaken counts the ledger's pages of a workflow.
@@ -175,7 +206,7 @@ func TestImport_killed(t *testing.T) {
 	if code, _ := p.terminate(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	sameDump(t, "the killed import against the whole one", substance(t, p.folder("whole")), substance(t, folder))
+	sameDump(t, "the killed import against the whole one", substance(t, p.folder("whole"), "whole"), substance(t, folder, workspace))
 	if n := pagesTaken(t, folder, id); n != len(pages) {
 		t.Errorf("%d pages in the ledger, want %d", n, len(pages))
 	}

@@ -264,7 +264,9 @@ func TestRefusals(t *testing.T) {
 			before := dump(t, p.folder(ws))
 			defer func() { sameDump(t, r.name, before, dump(t, p.folder(ws))) }()
 			began := time.Now()
-			e := wantCode(t, r.call(timed(t), c), r.code)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			e := wantCode(t, r.call(ctx, c), r.code)
 			if r.field != "" && e.Field != r.field {
 				t.Errorf("%v is about %q, want %q", e, e.Field, r.field)
 			}

@@ -136,7 +136,7 @@ func askers(s *memory.Store) []asker {
 			return res.Facts, err
 		}
 	}
-	return []asker{{"keyword", ask("keyword")}}
+	return []asker{{"keyword", ask("keyword")}, {"hybrid", ask("hybrid")}}
 }
 
 func evalConversation(ctx context.Context, c conversation, kind string, tallies map[string]map[string]*tally, modes *[]string) error {

@@ -139,7 +139,9 @@ func startRecorder(t *testing.T) *recorder {
 	}
 	t.Cleanup(func() { _ = r.workspaces.Close() })
 	w := worker.New(tc, workflows.ShardQueue(0), worker.Options{
-		Identity: "recorder", BuildID: "recorder", WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
+		Identity:            "recorder",
+		DeploymentOptions:   worker.DeploymentOptions{Version: worker.WorkerDeploymentVersion{DeploymentName: "recorder", BuildID: "recorder"}},
+		WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
 	})
 	workflows.Register(w)
 	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})

@@ -1,0 +1,105 @@
+package recall
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/polyphony-memory/polyphony/memory"
+)
+
+const (
+	// rrfK is reciprocal rank fusion's constant (Cormack, Clarke and Büttcher,
+	// 2009).
+	rrfK = 8.0
+	// contrast is how steeply relevance falls with the fused score: half the
+	// best fused score is e^(-contrast/2) of the best relevance. It is what
+	// keeps freshness, which spans a factor of fifty, a judge between facts of
+	// like relevance and no more.
+	contrast = 24.0
+	// mentionBonus and recallBonus bound what use adds: less than one rank.
+	mentionBonus, recallBonus = 0.01, 0.005
+)
+
+// fused is one fact with what every voice said of it.
+type fused struct {
+	memory.FactRow
+	ranks map[string]int
+	// rrf is the weighted reciprocal rank sum, score what the answer is
+	// ordered by.
+	rrf, score float64
+}
+
+// fuse joins the voices' rankings. Each fact counts once per voice, at its best
+// rank; facts that a voice cannot tell apart share one.
+func fuse(w weights, voices []ranking) []*fused {
+	byID := map[int64]*fused{}
+	var all []*fused
+	for _, v := range voices {
+		rank := 0
+		for i, c := range v.found {
+			if i == 0 || c.Score != v.found[i-1].Score {
+				rank = i + 1
+			}
+			f := byID[c.Seq]
+			if f == nil {
+				f = &fused{FactRow: c.FactRow, ranks: map[string]int{}}
+				byID[c.Seq] = f
+				all = append(all, f)
+			}
+			if _, twice := f.ranks[v.name]; twice {
+				continue
+			}
+			f.ranks[v.name] = rank
+			f.rrf += w.of(v.name) / (rrfK + float64(rank))
+		}
+	}
+	return all
+}
+
+// ranking is what one voice answered.
+type ranking struct {
+	name  string
+	found []Candidate
+}
+
+// score orders the facts by relevance, freshness and confidence, and brings
+// the scores to 0 to 1, 1 for the best.
+func score(all []*fused, now time.Time) {
+	best := 0.0
+	for _, f := range all {
+		best = math.Max(best, f.rrf)
+	}
+	for _, f := range all {
+		relevance := math.Exp(contrast * (f.rrf/best - 1))
+		decay := memory.Decay(f.MemoryType, memory.Confirmed(&f.Fact), now)
+		f.score = relevance * (0.02 + 0.98*decay) * (0.8 + 0.2*f.Confidence) * (1 + use(f))
+	}
+	normalise(all)
+	// Shown and diversified is the exponent, linear in the fused ranks.
+	for _, f := range all {
+		f.score = math.Max(0, 1+math.Log(math.Max(f.score, math.SmallestNonzeroFloat64))/contrast)
+	}
+}
+
+// normalise puts the facts in the order of their scores and brings those to 0
+// to 1, 1 for the best.
+func normalise(all []*fused) {
+	slices.SortFunc(all, func(a, b *fused) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.rrf, a.rrf), cmp.Compare(b.Seq, a.Seq))
+	})
+	if len(all) == 0 || all[0].score <= 0 {
+		return
+	}
+	top := all[0].score
+	for _, f := range all {
+		f.score /= top
+	}
+}
+
+// use is the small bonus of facts that are mentioned and recalled often.
+func use(f *fused) float64 {
+	saturate := func(n int64) float64 { return 1 - 1/float64(1+max(0, n)) }
+	return mentionBonus*saturate(f.MentionCount-1) + recallBonus*saturate(f.RecallCount)
+}
