@@ -13,6 +13,8 @@ const (
 	// rrfK is reciprocal rank fusion's constant (Cormack, Clarke and Büttcher,
 	// 2009).
 	rrfK = 8.0
+	// farRanks is how many ranks a find without any strength stands back.
+	farRanks = 20.0
 	// contrast is how steeply relevance falls with the fused score: half the
 	// best fused score is e^(-contrast/2) of the best relevance. It is what
 	// keeps freshness, which spans a factor of fifty, a judge between facts of
@@ -52,7 +54,7 @@ func fuse(w weights, voices []ranking) []*fused {
 				continue
 			}
 			f.ranks[v.name] = rank
-			f.rrf += w.of(v.name) / (rrfK + float64(rank))
+			f.rrf += w.of(v.name) / (rrfK + float64(rank) + v.distance(i))
 		}
 	}
 	return all
@@ -62,6 +64,16 @@ func fuse(w weights, voices []ranking) []*fused {
 type ranking struct {
 	name  string
 	found []Candidate
+}
+
+// distance is how many ranks a find stands back for how much weaker it is than
+// the voice's best: ranks alone would put a vague second right behind an exact
+// first. Freshness has no such scale.
+func (r ranking) distance(i int) float64 {
+	if r.name == (Temporal{}).Name() || r.found[0].Score <= 0 {
+		return 0
+	}
+	return farRanks * (1 - r.found[i].Score/r.found[0].Score)
 }
 
 // score orders the facts by relevance, freshness and confidence, and brings
