@@ -414,6 +414,9 @@ func (t *tx) insertFact(p *proposal, v verdicts) (*fact, error) {
 		return nil, err
 	}
 	t.writer.index.add(f.seq, x)
+	if err := t.queueEmbedding(f.seq); err != nil {
+		return nil, err
+	}
 	return f, t.event(f, "created", "", "")
 }
 

@@ -31,6 +31,8 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		"SELECT count(*) FROM beliefs":                                                                     &h.Beliefs,
 		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                          &h.SessionItems,
 		"SELECT count(*) FROM operations":                                                                  &h.Operations,
+		"SELECT count(*) FROM embeddings":                                                                  &h.Embedded,
+		"SELECT count(*) FROM embedding_queue":                                                             &h.EmbeddingQueue,
 	} {
 		if err := v.row(query, v.now.Micros()).Scan(dest); err != nil {
 			return h, err
@@ -45,7 +47,7 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		*dest = record.FromMicros(at)
 	}
 	h.FileBytes, h.WALBytes = fileSize(v.store.path), fileSize(v.store.path+"-wal")
-	h.Queue = len(v.store.writer.queue)
+	h.Queue, h.Model = len(v.store.writer.queue), v.store.model
 	if h.Indexed != h.FactsTotal {
 		h.Problems = append(h.Problems, fmt.Sprintf("the lexical index holds %d of %d facts", h.Indexed, h.FactsTotal))
 	}

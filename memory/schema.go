@@ -125,6 +125,20 @@ CREATE TABLE index_stats (
 ) STRICT;
 INSERT INTO index_stats VALUES (1, 0, 0);
 
+CREATE TABLE embeddings (
+  seq       INTEGER PRIMARY KEY REFERENCES facts(seq) ON DELETE CASCADE,
+  model     TEXT NOT NULL,
+  text_hash BLOB NOT NULL,
+  vector    BLOB NOT NULL
+) STRICT;
+CREATE TABLE embedding_bits (
+  seq  INTEGER PRIMARY KEY REFERENCES embeddings(seq) ON DELETE CASCADE,
+  bits BLOB NOT NULL
+) STRICT;
+CREATE TABLE embedding_queue (
+  seq INTEGER PRIMARY KEY REFERENCES facts(seq) ON DELETE CASCADE
+) STRICT;
+
 CREATE TABLE conflicts (
   id          TEXT PRIMARY KEY,
   kind        TEXT NOT NULL,

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -30,6 +29,12 @@ type Options struct {
 	Now func() time.Time
 	// Log receives what no caller is told; discarded when nil.
 	Log *slog.Logger
+	// Embedding names the model whose vectors new facts get; "" when none is
+	// installed, and then none is queued.
+	Embedding string
+	// OnQueued is told when a workspace has facts that wait for a vector. It
+	// must return at once.
+	OnQueued func(workspace string)
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int
@@ -54,8 +59,10 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 	recalls   recallCounter
-	// generation counts this process's commits.
-	generation atomic.Int64
+	// model and onQueued are the options' Embedding and OnQueued.
+	model    string
+	onQueued func(string)
+	vectors  vectorIndex
 }
 
 // Open opens the file of one workspace in dir, making folder and file when
@@ -68,6 +75,9 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.OnQueued == nil {
+		opts.OnQueued = func(string) {}
+	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -76,6 +86,7 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
+		model: opts.Embedding, onQueued: opts.OnQueued,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {
@@ -98,6 +109,9 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 		s.readers <- nil
 	}
 	s.writer = newWriter(s, newConn(c))
+	if err := s.announceQueue(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 

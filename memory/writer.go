@@ -45,7 +45,9 @@ type writer struct {
 	conn  *conn
 	// index is what the open transaction has yet to index.
 	index pendingIndex
-	queue chan *operation
+	// queued is true when the open transaction queued a fact for embedding.
+	queued bool
+	queue  chan *operation
 	// mu guards closed against a send on queue.
 	mu     sync.RWMutex
 	closed bool
@@ -122,7 +124,7 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 // savepoint, so one that fails leaves the others; a failure of the transaction
 // itself fails them all, and nothing of them is written.
 func (w *writer) commit(batch []*operation) {
-	w.index = pendingIndex{}
+	w.index, w.queued = pendingIndex{}, false
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
 		return
@@ -156,8 +158,8 @@ func (w *writer) commit(batch []*operation) {
 		failAll(batch, storeError(err))
 		return
 	}
-	if wrote {
-		w.store.generation.Add(1)
+	if wrote && w.queued {
+		w.store.onQueued(w.store.workspace)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
 const (
@@ -23,12 +24,14 @@ const (
 
 // Engine answers searches over one workspace.
 type Engine struct {
+	model Model
 	// lambda is how much relevance counts against novelty.
 	lambda float64
 }
 
-// NewEngine makes an engine.
-func NewEngine() *Engine { return &Engine{lambda: mmrLambda} }
+// NewEngine makes an engine; without a model (nil) the semantic voice is
+// missing and answers say so.
+func NewEngine(m Model) *Engine { return &Engine{model: m, lambda: mmrLambda} }
 
 // Search answers search_memory.
 //
@@ -39,6 +42,7 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 	if err != nil {
 		return res, err
 	}
+	vector := e.embed(ctx, mode, req.Query, &res)
 	var ids []string
 	err = s.View(ctx, func(v *memory.View) error {
 		scope, err := v.Scope(req.Domain, req.Repo, role)
@@ -50,7 +54,7 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 		if err != nil {
 			return err
 		}
-		q := Query{Text: req.Query, Lexicon: lexicon, Intent: ClassifyIntent(req.Query), Scope: scope, Limit: depth}
+		q := Query{Text: req.Query, Lexicon: lexicon, Intent: ClassifyIntent(req.Query), Vector: vector, Scope: scope, Limit: depth}
 		if limit > 0 {
 			if res.Facts, err = e.facts(ctx, v, mode, req.Repo, q, limit, &res); err != nil {
 				return err
@@ -69,6 +73,25 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 		s.CountRecall(ids)
 	}
 	return res, err
+}
+
+// embed returns the query's vector, before the snapshot is taken: a model is
+// slow beside a read.
+func (e *Engine) embed(ctx context.Context, mode record.Mode, query string, res *record.SearchResult) []float32 {
+	// A query without a word, or of words that say nothing, asks nothing.
+	if mode == record.Keyword || len(text.QueryTerms(query)) == 0 {
+		return nil
+	}
+	if e.model == nil {
+		res.Degraded = append(res.Degraded, "semantic: no embedding model is installed")
+		return nil
+	}
+	vector, err := e.model.EmbedQuery(ctx, query)
+	if err != nil || vector == nil {
+		res.Degraded = append(res.Degraded, "semantic: the embedding model did not answer")
+		return nil
+	}
+	return vector
 }
 
 // listen asks the mode's voices, in the order in which they build on each
@@ -96,11 +119,12 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 	if len(rankings) > 0 {
 		rankings[0].found = lexical
 	}
-	if mode != record.Keyword {
-		res.Degraded = append(res.Degraded, "semantic: no embedding model is installed")
+	var semantic []Candidate
+	if q.Vector != nil {
+		semantic = ask(Semantic{})
 	}
 	if mode == record.Hybrid {
-		q.Found = lexical
+		q.Found = seeds(lexical, semantic)
 		q.Found = join(q.Found, ask(Graph{}))
 		ask(Temporal{})
 	}
@@ -108,6 +132,27 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 		return nil, last
 	}
 	return rankings, nil
+}
+
+// seeds joins what the lexical and the semantic voice found, best first, each
+// measured by its own best.
+func seeds(lexical, semantic []Candidate) []Candidate {
+	all := map[int64]Candidate{}
+	for _, list := range [][]Candidate{lexical, semantic} {
+		for _, c := range list {
+			c.Score /= list[0].Score
+			c.Score += all[c.Seq].Score
+			all[c.Seq] = c
+		}
+	}
+	out := make([]Candidate, 0, len(all))
+	for _, c := range all {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Seq, a.Seq))
+	})
+	return out
 }
 
 // join adds the candidates of more that found does not hold.

@@ -37,7 +37,7 @@ func mustAge(tb testing.TB, s *memory.Store, facts ...aged) {
 
 func hybrid(tb testing.TB, s *memory.Store, query string, limit int) []record.Hit {
 	tb.Helper()
-	res, err := NewEngine().Search(context.Background(), s, record.Search{Caller: caller, Query: query, Limit: &limit})
+	res, err := NewEngine(nil).Search(context.Background(), s, record.Search{Caller: caller, Query: query, Limit: &limit})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestHybrid_identifiersFirst(t *testing.T) {
 	mustAge(t, s, facts...)
 	for query, want := range map[string]string{"what is error E_TLS_4711 about the clock": facts[0].content, "which commit 9f8e7d6c5b4a": facts[1].content, "limits in /opt/relay/relay.toml": facts[2].content, "start --dry-run-all": facts[3].content} {
 		for _, mode := range []string{"keyword", "semantic", "hybrid"} {
-			res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: query, Mode: mode})
+			res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: query, Mode: mode})
 			if err != nil || len(res.Facts) == 0 || res.Facts[0].Content != want {
 				t.Errorf("%s %q = %q, %v", mode, query, contents(res.Facts), err)
 			}
@@ -199,7 +199,7 @@ func TestHybrid_asOf(t *testing.T) {
 		if !c.at.IsZero() {
 			req.AsOf = record.At(c.at)
 		}
-		res, err := NewEngine().Search(t.Context(), s, req)
+		res, err := NewEngine(nil).Search(t.Context(), s, req)
 		if got := strings.Join(contents(res.Facts), "; "); err != nil || got != c.want {
 			t.Errorf("as of %v: %q, %v; want %q", c.at, got, err, c.want)
 		}

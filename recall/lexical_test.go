@@ -39,7 +39,7 @@ func mustFill(tb testing.TB, s *memory.Store, contents ...string) {
 
 func search(tb testing.TB, s *memory.Store, query string) []string {
 	tb.Helper()
-	res, err := NewEngine().Search(context.Background(), s, record.Search{Caller: caller, Query: query, Mode: "keyword"})
+	res, err := NewEngine(nil).Search(context.Background(), s, record.Search{Caller: caller, Query: query, Mode: "keyword"})
 	if err != nil {
 		tb.Fatalf("search %q: %v", query, err)
 	}
@@ -153,24 +153,24 @@ func TestSearch_limit(t *testing.T) {
 	for _, c := range []struct {
 		limit, want int
 	}{{0, 0}, {1, 1}, {100, 3}} {
-		res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Limit: &c.limit})
+		res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Limit: &c.limit})
 		if err != nil || len(res.Facts) != c.want {
 			t.Errorf("limit %d: %d facts, %v", c.limit, len(res.Facts), err)
 		}
 	}
 	for _, limit := range []int{-1, 101} {
-		_, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Limit: &limit})
+		_, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Limit: &limit})
 		if record.ErrorCode(err) != record.InvalidArgument {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
 	for _, mode := range []string{"", "hybrid", "semantic"} {
-		res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Mode: mode})
+		res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Mode: mode})
 		if err != nil || len(res.Facts) != 3 || len(res.Degraded) == 0 {
 			t.Errorf("mode %q without a model: %d facts, degraded %q, %v", mode, len(res.Facts), res.Degraded, err)
 		}
 	}
-	if _, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Mode: "psychic"}); record.ErrorCode(err) != record.InvalidArgument {
+	if _, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Mode: "psychic"}); record.ErrorCode(err) != record.InvalidArgument {
 		t.Errorf("unknown mode: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestSearch_filtersBeforeCut(t *testing.T) {
 	for i := range 600 {
 		propose("large", 100+i)
 	}
-	res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple harvest", Domain: "small"})
+	res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple harvest", Domain: "small"})
 	if err != nil || len(res.Facts) != 3 {
 		t.Errorf("domain filter: %d facts, %v; want 3", len(res.Facts), err)
 	}
@@ -200,7 +200,7 @@ func TestSearch_filtersBeforeCut(t *testing.T) {
 	}
 	hidden := caller
 	hidden.Role = "qa"
-	res, err = NewEngine().Search(t.Context(), s, record.Search{Caller: hidden, Query: "apple harvest"})
+	res, err = NewEngine(nil).Search(t.Context(), s, record.Search{Caller: hidden, Query: "apple harvest"})
 	if err != nil || len(res.Facts) != 3 {
 		t.Errorf("grant none: %d facts, %v; want 3", len(res.Facts), err)
 	}
@@ -209,7 +209,7 @@ func TestSearch_filtersBeforeCut(t *testing.T) {
 			t.Errorf("a hidden domain's fact was found: %+v", h.Fact)
 		}
 	}
-	if res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Domain: "nowhere"}); err != nil || len(res.Facts) != 0 {
+	if res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "apple", Domain: "nowhere"}); err != nil || len(res.Facts) != 0 {
 		t.Errorf("unknown domain: %d facts, %v", len(res.Facts), err)
 	}
 }
@@ -226,7 +226,7 @@ func TestSearch_repositoryFirst(t *testing.T) {
 	in := caller
 	for repo, want := range map[string]string{"web-app": "repo:web-app/build", "": "build"} {
 		in.Repo = repo
-		res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: in, Query: "how many minutes does the build take: 3"})
+		res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: in, Query: "how many minutes does the build take: 3"})
 		if err != nil || len(res.Facts) != 2 || res.Facts[0].Domain != want {
 			t.Errorf("in repo %q: %+v, %v; want %s first of two", repo, res.Facts, err, want)
 		}
@@ -251,7 +251,7 @@ func TestSearch_currentOnly(t *testing.T) {
 	if got := search(t, s, "queue RabbitMQ"); len(got) != 0 {
 		t.Errorf("a superseded fact was found: %q", got)
 	}
-	res, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "Kafka"})
+	res, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "Kafka"})
 	if err != nil || len(res.Facts) != 1 || res.Facts[0].HistoryLength != 2 {
 		t.Errorf("history length: %+v, %v", res.Facts, err)
 	}
@@ -268,7 +268,7 @@ func TestSearch_longAndOdd(t *testing.T) {
 	for _, q := range []string{strings.Repeat("deployment ", 5000), "\u200b", "\u202edeployment", strings.Repeat("ب", 3000), "a\tb\nc deployment", "100% _under_ \\back"} {
 		search(t, s, q)
 	}
-	_, err := NewEngine().Search(t.Context(), s, record.Search{Caller: caller, Query: "bad \xff utf8"})
+	_, err := NewEngine(nil).Search(t.Context(), s, record.Search{Caller: caller, Query: "bad \xff utf8"})
 	if record.ErrorCode(err) != record.InvalidUTF8 {
 		t.Errorf("invalid UTF-8: %v", err)
 	}

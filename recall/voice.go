@@ -11,7 +11,9 @@ type Query struct {
 	Text    string
 	Lexicon *Lexicon
 	Intent  Intent
-	Scope   memory.Scope
+	// Vector is the query's embedding, nil when there is none.
+	Vector []float32
+	Scope  memory.Scope
 	// Found is what the voices before this one found, best first. The ones
 	// that re-rank or go on from others work on it.
 	Found []Candidate

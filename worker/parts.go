@@ -167,7 +167,7 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, cfg Config, log *slog.Logger) (*me
 	return w, nil
 }
 
-func newRecall() *recall.Engine { return recall.NewEngine() }
+func newRecall() *recall.Engine { return recall.NewEngine(nil) }
 
 // workers are the Temporal workers of the owned shards.
 type workers struct{ running []worker.Worker }

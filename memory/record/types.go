@@ -221,6 +221,12 @@ type Health struct {
 	Beliefs       int64 `json:"beliefs"`
 	SessionItems  int64 `json:"session_items"`
 	Operations    int64 `json:"operations"`
+	// Embedded counts the facts that have a vector, EmbeddingQueue those that
+	// wait for one.
+	Embedded       int64 `json:"embedded"`
+	EmbeddingQueue int64 `json:"embedding_queue"`
+	// Model is the embedding model in use, empty for none.
+	Model string `json:"model,omitempty"`
 	// Queue is how many writes wait for the file's writer now.
 	Queue            int  `json:"queue"`
 	LastConsolidated Time `json:"last_consolidated,omitzero"`

@@ -61,7 +61,7 @@ func newBench(t *testing.T) *bench {
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	b.env = suite.NewTestActivityEnvironment()
 	b.env.RegisterActivity(&activities.Store{Workspaces: b.workspaces})
-	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine()})
+	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine(nil)})
 
 	err = b.workspaces.Use(t.Context(), workspace, func(s *memory.Store) error {
 		fact := func(topic, content string) record.ProposeFactResult {

@@ -131,7 +131,7 @@ func benchCommit(ctx context.Context, dir string) error {
 
 func benchReads(ctx context.Context, s *memory.Store, asked []record.ProposeFact) (search, preamble []time.Duration, err error) {
 	rng := rand.New(rand.NewPCG(5, 5))
-	engine := recall.NewEngine()
+	engine := recall.NewEngine(nil)
 	const rounds = 400
 	for i := range rounds + 20 {
 		q := question(asked[rng.IntN(len(asked))].Content, rng)

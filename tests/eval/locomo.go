@@ -15,6 +15,7 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/recall/embedding"
 )
 
 // row is one line of the result.
@@ -64,6 +65,7 @@ func (t *tally) row(mode, category string) row {
 func evalLocomo(ctx context.Context, path string, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("locomo", flag.ContinueOnError)
 	kind := flags.String("facts", "turns", "turns, or observations")
+	folder := flags.String("model", "", "folder of the embedding model; without one the semantic voice is silent")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -72,11 +74,20 @@ func evalLocomo(ctx context.Context, path string, args []string, stdout, stderr 
 	if err != nil {
 		return err
 	}
+	var model recall.Model
+	if *folder != "" {
+		m, err := embedding.Open(*folder, embedding.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = m.Close() }()
+		model = m
+	}
 	tallies := map[string]map[string]*tally{}
 	var modes []string
 	for _, c := range conversations {
 		fmt.Fprintf(stderr, "%s: %d questions\n", c.SampleID, len(c.QA))
-		if err := evalConversation(ctx, c, *kind, tallies, &modes); err != nil {
+		if err := evalConversation(ctx, c, *kind, model, tallies, &modes); err != nil {
 			return fmt.Errorf("%s: %w", c.SampleID, err)
 		}
 	}
@@ -101,12 +112,12 @@ func evalLocomo(ctx context.Context, path string, args []string, stdout, stderr 
 
 // load puts a conversation's facts into a fresh workspace whose time is the
 // conversation's own last.
-func load(ctx context.Context, c conversation, kind, dir string) (*memory.Store, error) {
+func load(ctx context.Context, c conversation, kind string, model recall.Model, dir string) (*memory.Store, error) {
 	facts, last, err := c.proposals(kind)
 	if err != nil {
 		return nil, err
 	}
-	s, err := memory.Open(ctx, filepath.Join(dir, "eval"), "eval", memory.Options{Now: func() time.Time { return last }})
+	s, err := memory.Open(ctx, filepath.Join(dir, "eval"), "eval", memory.Options{Now: func() time.Time { return last }, Embedding: modelID(model)})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +129,23 @@ func load(ctx context.Context, c conversation, kind, dir string) (*memory.Store,
 		}
 		facts = facts[n:]
 	}
+	for model != nil {
+		waiting, err := s.QueuedForEmbedding(ctx, 64)
+		if err != nil || len(waiting) == 0 {
+			return s, err
+		}
+		if _, err := recall.EmbedFacts(ctx, s, model, waiting); err != nil {
+			return s, err
+		}
+	}
 	return s, nil
+}
+
+func modelID(m recall.Model) string {
+	if m == nil {
+		return ""
+	}
+	return m.ID()
 }
 
 // asker answers a question with turn ids, best first.
@@ -127,8 +154,8 @@ type asker struct {
 	ask  func(ctx context.Context, question string) ([]record.Hit, error)
 }
 
-func askers(s *memory.Store) []asker {
-	engine := recall.NewEngine()
+func askers(s *memory.Store, model recall.Model) []asker {
+	engine := recall.NewEngine(model)
 	limit := 20
 	ask := func(mode string) func(context.Context, string) ([]record.Hit, error) {
 		return func(ctx context.Context, q string) ([]record.Hit, error) {
@@ -136,23 +163,23 @@ func askers(s *memory.Store) []asker {
 			return res.Facts, err
 		}
 	}
-	return []asker{{"keyword", ask("keyword")}, {"hybrid", ask("hybrid")}}
+	return []asker{{"keyword", ask("keyword")}, {"semantic", ask("semantic")}, {"hybrid", ask("hybrid")}}
 }
 
-func evalConversation(ctx context.Context, c conversation, kind string, tallies map[string]map[string]*tally, modes *[]string) error {
+func evalConversation(ctx context.Context, c conversation, kind string, model recall.Model, tallies map[string]map[string]*tally, modes *[]string) error {
 	dir, err := os.MkdirTemp("", "polyphony-eval-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := load(ctx, c, kind, dir)
+	s, err := load(ctx, c, kind, model, dir)
 	if s != nil {
 		defer func() { _ = s.Close() }()
 	}
 	if err != nil {
 		return err
 	}
-	for _, a := range askers(s) {
+	for _, a := range askers(s, model) {
 		if tallies[a.mode] == nil {
 			tallies[a.mode] = map[string]*tally{}
 			*modes = append(*modes, a.mode)

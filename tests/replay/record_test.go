@@ -145,7 +145,7 @@ func startRecorder(t *testing.T) *recorder {
 	})
 	workflows.Register(w)
 	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
-	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine()})
+	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,142 @@
+package recall
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/polyphony-memory/polyphony/memory"
+)
+
+const (
+	// embedBatch is how many facts are embedded at once: long enough to keep
+	// the model busy, short enough to stop soon.
+	embedBatch = 16
+	// embedRetry is how long the embedder waits after a failure.
+	embedRetry = 15 * time.Second
+)
+
+// Embedder gives queued facts their vectors, after the commits that queued
+// them and never inside one. The queue is in the workspace files, so what a
+// crash or a failing model leaves waits there.
+type Embedder struct {
+	model      Model
+	workspaces *memory.Workspaces
+	log        *slog.Logger
+
+	mu      sync.Mutex
+	waiting map[string]bool
+	order   []string
+	wake    chan struct{}
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// NewEmbedder makes an embedder; Start runs it.
+func NewEmbedder(m Model, log *slog.Logger) *Embedder {
+	return &Embedder{model: m, log: log, waiting: map[string]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// Queued tells the embedder that a workspace has facts that wait. It returns at
+// once.
+func (e *Embedder) Queued(workspace string) {
+	e.mu.Lock()
+	if !e.waiting[workspace] {
+		e.waiting[workspace] = true
+		e.order = append(e.order, workspace)
+	}
+	e.mu.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start embeds in the background until Stop.
+func (e *Embedder) Start(workspaces *memory.Workspaces) {
+	e.workspaces = workspaces
+	ctx, cancel := context.WithCancel(context.Background())
+	e.stop = cancel
+	go func() {
+		defer close(e.done)
+		e.run(ctx)
+	}()
+}
+
+// Stop ends the work; what is left stays queued.
+func (e *Embedder) Stop() {
+	if e.stop != nil {
+		e.stop()
+		<-e.done
+	}
+}
+
+func (e *Embedder) run(ctx context.Context) {
+	for {
+		workspace, ok := e.next()
+		if !ok {
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.wake:
+			}
+			continue
+		}
+		if err := e.drain(ctx, workspace); err != nil && ctx.Err() == nil {
+			e.log.Warn("facts wait for their vectors", "workspace", workspace, "error", err)
+			e.Queued(workspace)
+			select {
+			case <-ctx.Done():
+			case <-time.After(embedRetry):
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (e *Embedder) next() (string, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.order) == 0 {
+		return "", false
+	}
+	w := e.order[0]
+	e.order = e.order[1:]
+	delete(e.waiting, w)
+	return w, true
+}
+
+// drain embeds what a workspace has queued.
+func (e *Embedder) drain(ctx context.Context, workspace string) error {
+	return e.workspaces.Use(ctx, workspace, func(s *memory.Store) error {
+		for {
+			facts, err := s.QueuedForEmbedding(ctx, embedBatch)
+			if err != nil || len(facts) == 0 {
+				return err
+			}
+			if _, err := EmbedFacts(ctx, s, e.model, facts); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// EmbedFacts gives facts their vectors and returns how many got one.
+func EmbedFacts(ctx context.Context, s *memory.Store, m Model, facts []memory.ToEmbed) (int, error) {
+	texts := make([]string, len(facts))
+	for i, f := range facts {
+		texts[i] = f.Content
+	}
+	vectors, err := m.Embed(ctx, texts)
+	if err != nil {
+		return 0, err
+	}
+	out := make([]memory.Embedded, len(facts))
+	for i, f := range facts {
+		out[i] = memory.Embedded{ToEmbed: f, Vector: vectors[i]}
+	}
+	return s.StoreVectors(ctx, out)
+}
