@@ -13,9 +13,6 @@ import (
 const (
 	// defaultLimit and maxLimit bound the hits of one search (behaviour.md 7).
 	defaultLimit, maxLimit = 10, 100
-	// coverageFloor is the share of the query's weight that a hit must cover:
-	// results are never filled up with facts that share one common word.
-	coverageFloor = 0.08
 	// depth is how many candidates each voice gives.
 	depth = 100
 	// policyFloor is the same for policies, and maxPolicies bounds them.
@@ -27,6 +24,24 @@ type Engine struct {
 	model Model
 	// lambda is how much relevance counts against novelty.
 	lambda float64
+	// ageless leaves freshness out; only, when not empty, names the voices
+	// that count. Both are for taking the engine apart in evaluations.
+	ageless bool
+	only    []string
+}
+
+// Only returns an engine that counts nothing but the named voices.
+func (e *Engine) Only(voices ...string) *Engine {
+	part := *e
+	part.only = voices
+	return &part
+}
+
+// Ageless returns an engine that leaves freshness out.
+func (e *Engine) Ageless() *Engine {
+	part := *e
+	part.ageless = true
+	return &part
 }
 
 // NewEngine makes an engine; without a model (nil) the semantic voice is
@@ -107,25 +122,21 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 			res.Degraded = append(res.Degraded, voice.Name()+": "+string(record.ErrorCode(err)))
 			return nil
 		}
+		if len(e.only) > 0 && !slices.Contains(e.only, voice.Name()) {
+			return found
+		}
 		rankings = append(rankings, ranking{voice.Name(), found})
 		res.Voices = append(res.Voices, voice.Name())
 		return found
 	}
 	lexical := ask(Lexical{})
-	lexical = slices.DeleteFunc(lexical, func(c Candidate) bool {
-		_, coverage := q.Lexicon.Score(c.Domain+"\n"+c.Topic, c.Content)
-		return coverage < coverageFloor
-	})
-	if len(rankings) > 0 {
-		rankings[0].found = lexical
-	}
 	var semantic []Candidate
 	if q.Vector != nil {
 		semantic = ask(Semantic{})
 	}
 	if mode == record.Hybrid {
 		q.Found = seeds(lexical, semantic)
-		q.Found = join(q.Found, ask(Graph{}))
+		ask(Graph{})
 		ask(Temporal{})
 	}
 	if len(rankings) == 0 && last != nil {
@@ -152,21 +163,6 @@ func seeds(lexical, semantic []Candidate) []Candidate {
 	slices.SortFunc(out, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Seq, a.Seq))
 	})
-	return out
-}
-
-// join adds the candidates of more that found does not hold.
-func join(found, more []Candidate) []Candidate {
-	seen := map[int64]bool{}
-	out := make([]Candidate, 0, len(found)+len(more))
-	for _, list := range [][]Candidate{found, more} {
-		for _, c := range list {
-			if !seen[c.Seq] {
-				seen[c.Seq] = true
-				out = append(out, c)
-			}
-		}
-	}
 	return out
 }
 
@@ -204,7 +200,7 @@ func (e *Engine) facts(ctx context.Context, v *memory.View, mode record.Mode, re
 	}
 	all := fuse(weigh(q.Intent), rankings)
 	if mode == record.Hybrid {
-		score(all, v.Now().Time)
+		score(all, v.Now().Time, e.ageless)
 		all = diversify(all, e.lambda)
 	} else {
 		scorePlain(all, rankings)

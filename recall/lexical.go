@@ -37,6 +37,9 @@ const (
 	// maxPhrase is how long, in bytes, a query may be to be looked for as a
 	// whole.
 	maxPhrase = 400
+	// coverageFloor is the share of the query's weight that a find must cover:
+	// results are never filled up with facts that share one common word.
+	coverageFloor = 0.08
 	// exactBoost is what a whole identifier, path, hash, flag, code or number
 	// counts beside a word of the same rarity.
 	exactBoost = 2.0
@@ -177,8 +180,9 @@ func (Lexical) Find(ctx context.Context, v *memory.View, q Query) ([]Candidate, 
 		}
 		for _, seq := range part {
 			if f, ok := rows[seq]; ok {
-				score, _ := l.Score(f.Domain+"\n"+f.Topic, f.Content)
-				found = append(found, Candidate{f, score})
+				if score, coverage := l.Score(f.Domain+"\n"+f.Topic, f.Content); coverage >= coverageFloor {
+					found = append(found, Candidate{f, score})
+				}
 			}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 )
 
-// reRanked is how many of the others' finds are ranked by freshness.
+// reRanked is how many of the others' finds are ranked by freshness. What the
+// graph alone reached is not among them: it matched nothing itself.
 const reRanked = 10
 
 // freshSteps is how finely freshness is told apart: facts within a twentieth

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
 
@@ -22,6 +23,9 @@ const (
 	workerStopTimeout = 20 * time.Second
 )
 
+// envModel names the folder of the embedding model.
+const envModel = "POLYPHONY_MODEL_DIR"
+
 // Config is what the worker is started with.
 type Config struct {
 	// Data is the data folder.
@@ -32,6 +36,8 @@ type Config struct {
 	// serves, like 0-7 or 0,3,5-6; empty is all.
 	Shards int
 	Own    string
+	// Model is the folder of the embedding model.
+	Model string
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -48,6 +54,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.UIPort, "ui-port", 0, "serve Temporal's Web UI on this port; 0 does not, -1 takes any free one")
 	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
+	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -63,6 +70,9 @@ func (c *Config) complete() (err error) {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return record.Errorf(record.InvalidArgument, "log-format", "the format is text or json")
+	}
+	if c.Model == "" {
+		c.Model, _ = c.lookup(envModel)
 	}
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {

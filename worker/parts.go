@@ -20,6 +20,7 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/worker/engine"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
@@ -158,16 +159,64 @@ func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
-	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log})
+// semantics is the embedding model and what gives facts their vectors; both are
+// nil without a model.
+type semantics struct {
+	model    recall.Model
+	embedder *recall.Embedder
+}
+
+// newSemantics opens the model when one is installed. A model that somebody
+// named must open; one that is merely there and does not is left out, with a
+// warning, since the other voices answer without it.
+func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, error) {
+	dir := cfg.Model
+	if dir == "" {
+		dir = embedding.ModelDir(cfg.Data)
+		info, err := embedding.Status(dir)
+		if err != nil || !info.Installed {
+			return semantics{}, nil
+		}
+	}
+	m, err := embedding.Open(dir, embedding.Options{})
+	if err != nil {
+		if cfg.Model != "" {
+			return semantics{}, err
+		}
+		log.Warn("the embedding model cannot be used; search goes on without its voice", "error", err)
+		return semantics{}, nil
+	}
+	lc.Append(fx.StopHook(m.Close))
+	log.Info("embedding model", "id", m.ID(), "folder", dir)
+	return semantics{m, recall.NewEmbedder(m, log)}, nil
+}
+
+func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+	opts := memory.Options{Log: log}
+	if sem.model != nil {
+		opts.Embedding, opts.OnQueued = sem.model.ID(), sem.embedder.Queued
+	}
+	w, err := memory.NewWorkspaces(cfg.Data, opts)
 	if err != nil {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(w.Close))
+	if sem.model != nil {
+		lc.Append(fx.StartStopHook(func() error {
+			sem.embedder.Start(w)
+			// What an earlier run left in the queues of workspaces that nobody
+			// opens is embedded too.
+			ids, err := w.List()
+			for _, id := range ids {
+				sem.embedder.Queued(id)
+			}
+			return err
+		}, sem.embedder.Stop))
+	}
 	return w, nil
 }
 
-func newRecall() *recall.Engine { return recall.NewEngine(nil) }
+func newRecall(sem semantics) *recall.Engine { return recall.NewEngine(sem.model) }
 
 // workers are the Temporal workers of the owned shards.
 type workers struct{ running []worker.Worker }

@@ -157,13 +157,24 @@ type asker struct {
 func askers(s *memory.Store, model recall.Model) []asker {
 	engine := recall.NewEngine(model)
 	limit := 20
-	ask := func(mode string) func(context.Context, string) ([]record.Hit, error) {
+	ask := func(engine *recall.Engine, mode string) func(context.Context, string) ([]record.Hit, error) {
 		return func(ctx context.Context, q string) ([]record.Hit, error) {
 			res, err := engine.Search(ctx, s, record.Search{Caller: record.Caller{Workspace: "eval"}, Query: q, Mode: mode, Limit: &limit})
 			return res.Facts, err
 		}
 	}
-	return []asker{{"keyword", ask("keyword")}, {"semantic", ask("semantic")}, {"hybrid", ask("hybrid")}}
+	all := []asker{{"voice lexical", ask(engine.Only("lexical").Ageless(), "hybrid")}}
+	if model != nil {
+		all = append(all, asker{"voice semantic", ask(engine.Only("semantic").Ageless(), "hybrid")})
+	}
+	return append(all,
+		asker{"voice graph", ask(engine.Only("graph").Ageless(), "hybrid")},
+		asker{"voice temporal", ask(engine.Only("temporal").Ageless(), "hybrid")},
+		asker{"keyword", ask(engine, "keyword")},
+		asker{"semantic", ask(engine, "semantic")},
+		asker{"hybrid", ask(engine, "hybrid")},
+		asker{"hybrid without decay", ask(engine.Ageless(), "hybrid")},
+	)
 }
 
 func evalConversation(ctx context.Context, c conversation, kind string, model recall.Model, tallies map[string]map[string]*tally, modes *[]string) error {
