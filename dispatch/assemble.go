@@ -151,15 +151,7 @@ func shortlist(ctx context.Context, v *memory.View, voice recall.Voice, req reco
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(found, func(a, b recall.Candidate) int {
-		switch x, y := repo[a.DomainID], repo[b.DomainID]; {
-		case x == y:
-			return 0
-		case x:
-			return -1
-		}
-		return 1
-	})
+	recall.OwnFirst(found, func(c recall.Candidate) bool { return repo[c.DomainID] })
 	ids := make([]string, len(found))
 	for i, c := range found {
 		ids[i] = c.ID

@@ -206,8 +206,19 @@ func (e *Engine) facts(ctx context.Context, v *memory.View, mode record.Mode, re
 		scorePlain(all, rankings)
 	}
 	// The repository's own first, each part in its order.
-	slices.SortStableFunc(all, func(a, b *fused) int {
-		switch x, y := repo[a.DomainID], repo[b.DomainID]; {
+	OwnFirst(all, func(f *fused) bool { return repo[f.DomainID] })
+	hits := make([]record.Hit, 0, limit)
+	for _, f := range all[:min(len(all), limit)] {
+		hits = append(hits, record.Hit{Fact: f.Fact, Score: f.score, Voices: f.ranks})
+	}
+	return hits, nil
+}
+
+// OwnFirst puts what own holds true of before the rest, each part in its order:
+// work in a repository ranks its facts first and filters nothing out.
+func OwnFirst[T any](list []T, own func(T) bool) {
+	slices.SortStableFunc(list, func(a, b T) int {
+		switch x, y := own(a), own(b); {
 		case x == y:
 			return 0
 		case x:
@@ -215,11 +226,6 @@ func (e *Engine) facts(ctx context.Context, v *memory.View, mode record.Mode, re
 		}
 		return 1
 	})
-	hits := make([]record.Hit, 0, limit)
-	for _, f := range all[:min(len(all), limit)] {
-		hits = append(hits, record.Hit{Fact: f.Fact, Score: f.score, Voices: f.ranks})
-	}
-	return hits, nil
 }
 
 // scorePlain orders by the fused ranks alone, or by the voice's own score when
