@@ -21,6 +21,8 @@ const (
 	maxFacts, maxFactChars, maxContent = 5, 1200, 200
 	// candidates is how many facts are looked at to fill the shortlist.
 	candidates = 100
+	// distinct is how many of them, copies left out, the lines are taken from.
+	distinct = 4 * maxFacts
 	// relevance is the share of the best match's score that a shortlisted fact
 	// must reach.
 	relevance = 0.35
@@ -163,6 +165,9 @@ func shortlist(ctx context.Context, v *memory.View, voice recall.Voice, req reco
 	var out []shortFact
 	var kept []statement
 	for _, c := range found {
+		if len(out) == distinct {
+			break
+		}
 		s := newStatement(c.FactRow)
 		if slices.ContainsFunc(kept, s.repeats) {
 			continue
@@ -202,6 +207,10 @@ func (s statement) repeats(o statement) bool {
 		if o.terms[t] {
 			common++
 		}
+	}
+	if 2*common < min(len(s.terms), len(o.terms)) {
+		// Too little in common to be worth a comparison.
+		return false
 	}
 	all := len(s.terms) + len(o.terms) - common
 	if all > 0 && float64(common) >= nearCopy*float64(all) && equalSets(s.exact, o.exact) {

@@ -178,12 +178,17 @@ func (Lexical) Find(ctx context.Context, v *memory.View, q Query) ([]Candidate, 
 		if err != nil {
 			return nil, err
 		}
+		before := len(found)
 		for _, seq := range part {
 			if f, ok := rows[seq]; ok {
 				if score, coverage := l.Score(f.Domain+"\n"+f.Topic, f.Content); coverage >= coverageFloor {
 					found = append(found, Candidate{f, score})
 				}
 			}
+		}
+		if len(rows) > 0 && len(found) == before {
+			// The rest shares even less with the query.
+			break
 		}
 	}
 	slices.SortFunc(found, func(a, b Candidate) int {
