@@ -78,7 +78,7 @@ func applicationError(ctx context.Context, err error) error {
 		activity.GetLogger(ctx).Warn("a store call failed", "code", string(e.Code), "cause", cause.Error())
 	}
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Code), temporal.ApplicationErrorOptions{
-		NonRetryable: !e.Code.Retryable(), Details: []any{e}, Category: category(e.Code),
+		NonRetryable: !e.Code.Retryable(), Details: []any{*e}, Category: category(e.Code),
 	})
 }
 

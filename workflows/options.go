@@ -87,6 +87,6 @@ func ApplicationError(e *record.Error, final bool) error {
 		category = temporal.ApplicationErrorCategoryUnspecified
 	}
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Code), temporal.ApplicationErrorOptions{
-		NonRetryable: final || !e.Code.Retryable(), Category: category, Details: []any{e},
+		NonRetryable: final || !e.Code.Retryable(), Category: category, Details: []any{*e},
 	})
 }

@@ -1,0 +1,87 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/polyphony-memory/polyphony/memory/record"
+)
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		ID(record.KindProposeFact, "w", "k/1"):                "propose-fact/w/k/1",
+		MeetingID("w", "weekly", 3):                           "meeting/w/weekly/3",
+		MaintenanceID(record.KindConsolidate, "w"):            "consolidate/w",
+		TaskQueue("anything", 1):                              "memory-0",
+		LedgerKey("propose-fact/w/k", "write"):                "propose-fact/w/k#write",
+		MeetingID("w", "جلسه هفتگی", 1)[:len("meeting/w/h.")]: "meeting/w/h.",
+	} {
+		if got != want {
+			t.Errorf("id %q, want %q", got, want)
+		}
+	}
+	// Nothing that a caller can name makes an id that the engine refuses, and no
+	// two names share one.
+	seen := map[string]string{}
+	for _, key := range []string{"", "a", strings.Repeat("k", 128), strings.Repeat("k", 129), strings.Repeat("م", 200), "a b", "h.a", "a\x00"} {
+		id := MeetingID(strings.Repeat("w", 64), key, 1<<62)
+		if len(id) > 255 {
+			t.Errorf("the id of %.20q has %d bytes", key, len(id))
+		}
+		if other, twice := seen[id]; twice {
+			t.Errorf("%q and %q share an id", key, other)
+		}
+		seen[id] = key
+	}
+}
+
+func TestShard(t *testing.T) {
+	t.Parallel()
+	used := map[int]bool{}
+	for i := range 400 {
+		s := Shard(fmt.Sprintf("workspace-%d", i), 16)
+		if s < 0 || s > 15 {
+			t.Fatalf("shard %d of 16", s)
+		}
+		used[s] = true
+	}
+	if len(used) != 16 {
+		t.Errorf("%d of 16 shards are used", len(used))
+	}
+	// FNV-1a of "a" with 32 bits is 0xe40c292c; callers in other languages
+	// depend on it.
+	if got, want := Shard("a", 1<<30), int(uint32(0xe40c292c)%(1<<30)); got != want {
+		t.Errorf("Shard(a) = %d, want %d", got, want)
+	}
+	if Shard("x", 0) != 0 {
+		t.Error("no shards are one")
+	}
+}
+
+func TestErrorsCrossTheEngine(t *testing.T) {
+	t.Parallel()
+	in := record.Errorf(record.InsufficientMemoryPermission, "role", "role qa has read")
+	in.Role, in.Domain, in.Required, in.Actual = "qa", "api", "write", "read"
+	out := FromTemporal(failure(ApplicationError(in, false)))
+	var e *record.Error
+	if !errors.As(out, &e) || e.Code != in.Code || e.Role != "qa" || e.Domain != "api" || e.Actual != "read" || e.Message != in.Message {
+		t.Errorf("%+v came out as %+v", in, e)
+	}
+	for name, err := range map[string]error{
+		"deadline": context.DeadlineExceeded, "cancelled": context.Canceled, "other": errors.New("x"),
+		"foreign type": temporal.NewApplicationError("x", "SomethingElse"),
+	} {
+		if record.ErrorCode(FromTemporal(err)) != record.Unavailable {
+			t.Errorf("%s became %v", name, FromTemporal(err))
+		}
+	}
+	if FromTemporal(nil) != nil || failure(nil) != nil {
+		t.Error("no error became one")
+	}
+}
