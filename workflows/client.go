@@ -157,8 +157,11 @@ func checkReceipt[Out interface{ Hash() string }](out Out, hash string, err erro
 }
 
 // ProposeFact adds a fact, or finds that it is known, refines or contradicts
-// what is known.
+// what is known. A trial leaves its key to the proposal that may follow.
 func (c *Client) ProposeFact(ctx context.Context, in record.ProposeFact) (record.ProposeFactResult, error) {
+	if in.DryRun {
+		in.Key = ""
+	}
 	return write[record.ProposeFact, record.ProposeFactResult](ctx, c, record.KindProposeFact, ProposeFact, in.Domain, in)
 }
 

@@ -44,6 +44,12 @@ func TestKey(t *testing.T) {
 	in := record.ProposeFact{
 		Caller: keyed(caller("keys"), "first"), Domain: "infra", Topic: "time zone", Content: "The scheduler runs in UTC", Veracity: "inferred",
 	}
+	trial := in
+	trial.DryRun = true
+	if tried := must[record.ProposeFactResult](t)(p.client().ProposeFact(timed(t), trial)); tried.Status != record.StatusCreated || !tried.DryRun {
+		t.Errorf("a trial under the key says %+v", tried)
+	}
+	// The trial did not take the key.
 	first := must[record.ProposeFactResult](t)(p.client().ProposeFact(timed(t), in))
 	if first.Status != record.StatusCreated || first.Confidence != 0.7 || first.MentionCount != 1 {
 		t.Fatalf("the first proposal is %+v, want created at 0.7", first)
