@@ -58,10 +58,19 @@ func state(o *output, h record.Health) {
 		[2]string{"beliefs", fmt.Sprint(h.Beliefs)},
 		[2]string{"session items", fmt.Sprint(h.SessionItems)},
 		[2]string{"edges", fmt.Sprint(h.Edges)},
+		[2]string{"vectors", vectors(h)},
 		[2]string{"operations", fmt.Sprintf("%d done, %d waiting", h.Operations, h.Queue)},
 		[2]string{"consolidated", moment(h.LastConsolidated)},
 		[2]string{"harmonized", moment(h.LastHarmonized)},
 	)
+}
+
+// vectors says how many facts have one, and of which model new ones are.
+func vectors(h record.Health) string {
+	if h.Model == "" {
+		return fmt.Sprintf("%d, no embedding model", h.Embedded)
+	}
+	return fmt.Sprintf("%d, %d waiting, %s", h.Embedded, h.EmbeddingQueue, h.Model)
 }
 
 func (a *app) workspaces() *cobra.Command {
