@@ -33,6 +33,9 @@ func classOf(r rune) class {
 	switch {
 	case r < 0x0E00:
 		// The common alphabets: everything that is a letter or a mark.
+		if 0x0430 <= r && r <= 0x044F || 0x0620 <= r && r <= 0x064A || 0x0671 <= r && r <= 0x06D3 {
+			return classLetter
+		}
 	case r <= 0x0EFF, 0x1000 <= r && r <= 0x109F, 0x1780 <= r && r <= 0x17FF, 0xAA60 <= r && r <= 0xAA7F:
 		if unicode.IsLetter(r) || unicode.Is(unicode.M, r) {
 			return classSEA
@@ -69,6 +72,10 @@ var asciiClass = [utf8.RuneSelf]class{
 
 func isArabicLetter(r rune) bool {
 	return 0x0600 <= r && r <= 0x06FF || 0x0750 <= r && r <= 0x077F || 0x08A0 <= r && r <= 0x08FF
+}
+
+func isKana(r rune) bool {
+	return 0x3041 <= r && r <= 0x3096 || 0x30A1 <= r && r <= 0x30FA || r == 0x30FC || 0x31F0 <= r && r <= 0x31FF
 }
 
 func isCyrillic(r rune) bool   { return 0x0400 <= r && r <= 0x052F }

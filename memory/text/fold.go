@@ -273,7 +273,8 @@ func latinPair(r rune) string {
 }
 
 // foldArabic maps the variants of an Arabic-script letter to one of them. Yeh
-// barree ends a word with another meaning in Urdu, so keys keep it.
+// barree and noon ghunna end a word with another meaning in Urdu, so keys keep
+// them.
 func foldArabic(r rune, f form) rune {
 	switch r {
 	case 0x0622, 0x0623, 0x0625, 0x0671, 0x0672, 0x0673:
@@ -282,6 +283,11 @@ func foldArabic(r rune, f form) rune {
 		return 0x0648 // waw
 	case 0x0626, 0x0649, 0x064A, 0x06CD, 0x06D0, 0x06CE:
 		return 0x06CC // yeh
+	case 0x06BA:
+		if f == formSearch {
+			return 0x0646 // noon without its dot
+		}
+		return r
 	case 0x06D2, 0x06D3:
 		if f == formSearch {
 			return 0x06CC

@@ -31,13 +31,27 @@ func stem(word string, env *snowballstem.Env) string {
 	case isCyrillic(r):
 		env.SetCurrent(word)
 		russian.Stem(env)
-		return env.Current()
+		return fleeting(env.Current())
 	case isArabicLetter(r):
 		return stemArabicScript(word)
 	case isDevanagari(r):
 		return trimSuffix(word, devanagariEndings, 2)
 	}
 	return word
+}
+
+// fleeting drops the vowel that comes and goes before the last consonant of a
+// Russian stem: ошибок like ошибка, список like списка.
+func fleeting(stem string) string {
+	if len(stem) < 10 { // five letters
+		return stem
+	}
+	for _, e := range [...]struct{ long, short string }{{"ок", "к"}, {"ек", "к"}, {"ец", "ц"}} {
+		if rest, ok := strings.CutSuffix(stem, e.long); ok {
+			return rest + e.short
+		}
+	}
+	return stem
 }
 
 // Endings are given in search form, longest first.

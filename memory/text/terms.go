@@ -69,7 +69,7 @@ func QueryTerms(q string) []Term {
 	var out []Term
 	t := tokenizer{src: &src}
 	t.sink = func(term Term, k kind) bool {
-		if k == kindCovered || (!term.Exact && Stop(term.Text)) {
+		if k == kindCovered || k == kindIndex || (!term.Exact && Stop(term.Text)) {
 			return true
 		}
 		if at, ok := seen[term.Text]; ok {
@@ -96,6 +96,7 @@ const (
 	kindPart                // a part of the identifier before it
 	kindCovered             // a single character that a pair covers too
 	kindPair                // two neighbouring characters
+	kindIndex               // another form of the word, for the index alone
 )
 
 type tokenizer struct {
@@ -104,6 +105,9 @@ type tokenizer struct {
 	sink func(Term, kind) bool // takes the terms instead of out when set
 	stop bool                  // the sink wants no more
 	env  *snowballstem.Env
+
+	// The languages of the text, by script.
+	latin, arabic tongue
 
 	// The word before, for Persian affixes that are written apart.
 	prevA, prevB int
@@ -159,6 +163,7 @@ func (t *tokenizer) at(i int) (class, int) {
 func (t *tokenizer) run() {
 	s := t.src.text
 	t.prevA, t.prevB = -1, -1
+	t.latin, t.arabic = listen(t.src)
 	for i := 0; i < len(s) && !t.stop; {
 		c, n := t.at(i)
 		switch c {
@@ -396,7 +401,8 @@ func (t *tokenizer) word(a, b int, k kind, exact bool) {
 	r, _ := utf8.DecodeRuneInString(s)
 	arabic := isArabicLetter(r)
 	st := s
-	if !Stop(s) {
+	stop := Stop(s)
+	if !stop {
 		if t.env == nil {
 			t.env = snowballstem.NewEnv("")
 		}
@@ -407,6 +413,9 @@ func (t *tokenizer) word(a, b int, k kind, exact bool) {
 	}
 	if st != s {
 		t.emit(st, a, b, false, kindStem)
+	}
+	if !stop && (arabic || t.latin != tongueNone) {
+		t.inflected(a, b, st)
 	}
 	if arabic {
 		t.affixes(a, b)
@@ -450,6 +459,11 @@ func (t *tokenizer) affixes(a, b int) {
 		}
 	}
 	t.emit(prev+cur, t.prevA, b, false, kindPart)
+	if t.arabic == tonguePersian {
+		if st := stemPersian(prev + cur); st != cur && st != prev {
+			t.emit(st, t.prevA, b, false, kindStem)
+		}
+	}
 }
 
 var persianPrefixes = map[string]struct{}{"می": {}, "نمی": {}, "همی": {}}
@@ -680,10 +694,18 @@ func (t *tokenizer) pairs(a, b int, c class) {
 		single = kindWord
 	} else if c == classHangul {
 		t.emit(s[a:b], a, b, false, kindWord)
+		// A shorter noun is one of the pairs.
+		if noun := trimSuffix(s[a:b], koreanParticles, 3); len(noun) < b-a {
+			t.emit(noun, a, a+len(noun), false, kindStem)
+		}
 	}
 	for i := a; i < b && !t.stop; {
 		j := t.unit(i, b, c)
-		t.emit(s[i:j], i, j, false, single)
+		k := single
+		if c == classHan && t.alone(i, j, a, b) {
+			k = kindWord
+		}
+		t.emit(s[i:j], i, j, false, k)
 		if j < b {
 			k := t.unit(j, b, c)
 			if c != classHangul || k < b || i > a {
@@ -693,6 +715,29 @@ func (t *tokenizer) pairs(a, b int, c class) {
 		i = j
 	}
 	t.prevA, t.prevB = -1, -1
+}
+
+// alone reports a Chinese character with kana on at least one side and no
+// other Chinese character beside it: a root whose endings change (働く, 働いて),
+// so that its pairs do not stand for it.
+func (t *tokenizer) alone(i, j, a, b int) bool {
+	s := t.src.text
+	if r, _ := utf8.DecodeRuneInString(s[i:]); isKana(r) {
+		return false
+	}
+	before, after := i == a, j == b
+	if before && after {
+		return false
+	}
+	if !before {
+		r, _ := utf8.DecodeLastRuneInString(s[a:i])
+		before = isKana(r)
+	}
+	if !after {
+		r, _ := utf8.DecodeRuneInString(s[j:b])
+		after = isKana(r)
+	}
+	return before && after
 }
 
 // unit returns the end of the character at i: a rune, with the marks above and
