@@ -145,17 +145,21 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 	return rankings, nil
 }
 
+// vagueness is what a semantic find counts as a seed beside a lexical one.
+const vagueness = 0.5
+
 // seeds joins what the lexical and the semantic voice found, best first, each
 // measured by its own best.
 func seeds(lexical, semantic []Candidate) []Candidate {
 	all := map[int64]Candidate{}
-	for _, list := range [][]Candidate{lexical, semantic} {
+	add := func(list []Candidate, weight float64) {
 		for _, c := range list {
-			c.Score /= list[0].Score
-			c.Score += all[c.Seq].Score
+			c.Score = all[c.Seq].Score + weight*c.Score/list[0].Score
 			all[c.Seq] = c
 		}
 	}
+	add(lexical, 1)
+	add(semantic, vagueness)
 	out := make([]Candidate, 0, len(all))
 	for _, c := range all {
 		out = append(out, c)

@@ -222,6 +222,24 @@ func TestHybrid_graphReaches(t *testing.T) {
 	}
 }
 
+func TestGraph_ranksWhatFollows(t *testing.T) {
+	t.Parallel()
+	s := mustStore(t)
+	for _, content := range []string{"Ana: nobody told me", "Ben: the ptarmigan report is late", "Ana: since Monday, the printer broke"} {
+		if _, err := s.ProposeFact(t.Context(), record.ProposeFact{Caller: caller, Domain: "talk", Topic: "session 1", Content: content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, h := range hybrid(t, s, "ptarmigan report", 10) {
+		got = append(got, fmt.Sprintf("%s lexical %d graph %d", strings.Fields(h.Content)[1], h.Voices["lexical"], h.Voices["graph"]))
+	}
+	want := []string{"the lexical 1 graph 3", "since lexical 0 graph 1", "nobody lexical 0 graph 2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("hits = %q, want %q", got, want)
+	}
+}
+
 func TestDiversify(t *testing.T) {
 	t.Parallel()
 	make10 := func() []*fused {
