@@ -29,6 +29,9 @@ const (
 	ActivityImportFacts       = "ImportFactsPage"
 	ActivityConsolidate       = "ConsolidatePage"
 	ActivityHarmonize         = "HarmonizePage"
+	ActivityBackfill          = "BackfillPage"
+	ActivityInstallModel      = "InstallModel"
+	ActivityRemoveModel       = "RemoveModel"
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
@@ -91,6 +94,10 @@ func MeetingID(workspace, meeting string, revision int64) string {
 
 // MaintenanceID returns the id of a workspace's maintenance run of kind.
 func MaintenanceID(kind, workspace string) string { return kind + "/" + workspace }
+
+// ModelID returns the id of the runs that change the embedding model of the
+// worker that serves a shard: one at a time.
+func ModelID(shard int) string { return fmt.Sprintf("model/%d", shard) }
 
 // maxSegment keeps ids well below the 255 bytes that some of the engine's
 // stores cap them at.
