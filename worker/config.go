@@ -23,8 +23,12 @@ const (
 	workerStopTimeout = 20 * time.Second
 )
 
-// envModel names the folder of the embedding model.
-const envModel = "POLYPHONY_MODEL_DIR"
+// envModel names the folder of the embedding model, envHub the base URL of the
+// hub that models are downloaded from.
+const (
+	envModel = "POLYPHONY_MODEL_DIR"
+	envHub   = "POLYPHONY_MODEL_HUB"
+)
 
 // Config is what the worker is started with.
 type Config struct {

@@ -70,7 +70,7 @@ func BackfillEmbeddings(ctx workflow.Context, in BackfillInput) (record.Backfill
 		case err != nil:
 			return in.Report, err
 		case out.Model == "":
-			return in.Report, ApplicationError(record.Errorf(record.Unavailable, "", "no embedding model is installed, so facts get no vectors; install one first"), true)
+			return in.Report, ApplicationError(record.Errorf(record.Unavailable, "model", "no embedding model is installed, so facts get no vectors; install one first"), true)
 		case out.Model != p.Model:
 			*p = BackfillProgress{Round: p.Round, Sweep: p.Sweep + 1, Model: out.Model, Total: out.Missing}
 			continue

@@ -59,7 +59,7 @@ func (c *Client) modelChange(kind string, workflow any, caller record.Caller) st
 // than the one asked for.
 func checkChange(out record.EmbeddingModel, identity string, err error) error {
 	if err == nil && out.Hash() != identity {
-		return record.Errorf(record.Unavailable, "", "the embedding model was being changed in another way; see what it is now, then ask again")
+		return record.Errorf(record.Unavailable, "model", "the embedding model was being changed in another way; see what it is now, then ask again")
 	}
 	return err
 }

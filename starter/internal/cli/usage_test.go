@@ -76,6 +76,11 @@ func TestRun_usage(t *testing.T) {
 		"context no strings":      {[]string{"dispatch", "--task", "x", "--context", write(t, "c", `["a", 1]`)}, record.InvalidArgument, "context", ""},
 		"locomo no list":          {[]string{"import", "--format", "locomo", write(t, "l", `{"sample_id":"x"}`)}, record.InvalidArgument, "file", ""},
 		"patience":                {[]string{"import", "--format", "jsonl", "--patience", "-1s", "x"}, record.InvalidArgument, "patience", ""},
+		"model alone":             {[]string{"model"}, record.InvalidArgument, "", "starter model --help"},
+		"model of nothing":        {[]string{"model", "install", " "}, record.InvalidArgument, "source", ""},
+		"model of NUL":            {[]string{"model", "install", "a/\x00b"}, record.InvalidUTF8, "", ""},
+		"model too long":          {[]string{"model", "install", strings.Repeat("m", 4097)}, record.ContentTooLarge, "source", ""},
+		"backfill of something":   {[]string{"backfill", "x"}, record.InvalidArgument, "", ""},
 		"consolidate for control": {[]string{"consolidate", "--for-agent", "a\nb"}, record.InvalidArgument, "for_agent", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +131,10 @@ func TestRun_refused(t *testing.T) {
 			"IdempotencyKeyReused: used before (key)\nTry: another --key for another request\n"},
 		"not found": {"History", record.Errorf(record.NotFound, "id", "there is no such fact"), []string{"history", "x"}, 3,
 			"NotFound: there is no such fact (id)\n"},
+		"no model": {"BackfillEmbeddings", record.Errorf(record.Unavailable, "model", "no embedding model is installed"), []string{"backfill"}, 4,
+			"Unavailable: no embedding model is installed (model)\nTry: starter model install SOURCE, then the same again\n"},
+		"model being changed": {"InstallModel", record.Errorf(record.Unavailable, "model", "it was being changed"), []string{"model", "install", "a/b"}, 4,
+			"Unavailable: it was being changed (model)\nTry: starter model status, then the same again\n"},
 		"away": {"Workspaces", record.Errorf(record.Unavailable, "", "no answer"), []string{"workspaces"}, 4,
 			"Unavailable: no answer\nTry: see that a worker runs (go run ./worker) on the same data folder (--data), then again\n"},
 		"text that drives a terminal": {"Workspaces", record.Errorf(record.NotFound, "", "a\x1b[31mb"), []string{"workspaces"}, 3, "NotFound: a[31mb\n"},
