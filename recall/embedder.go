@@ -24,6 +24,8 @@ type Embedder struct {
 	model      *inUse
 	workspaces *memory.Workspaces
 	log        *slog.Logger
+	// retry is how long it waits after a failure.
+	retry time.Duration
 
 	mu      sync.Mutex
 	waiting map[string]bool
@@ -35,7 +37,7 @@ type Embedder struct {
 
 // NewEmbedder makes an embedder with a model, nil for none; Start runs it.
 func NewEmbedder(m Model, log *slog.Logger) *Embedder {
-	return &Embedder{model: newInUse(m), log: log, waiting: map[string]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &Embedder{model: newInUse(m), log: log, retry: embedRetry, waiting: map[string]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // UseModel makes m the model of what is embedded from now on, nil for none: then
@@ -93,7 +95,7 @@ func (e *Embedder) run(ctx context.Context) {
 			e.Queued(workspace)
 			select {
 			case <-ctx.Done():
-			case <-time.After(embedRetry):
+			case <-time.After(e.retry):
 			}
 		}
 		if ctx.Err() != nil {
