@@ -172,8 +172,7 @@ type semantics struct {
 // named must open; one that is merely there and does not is left out, with a
 // warning, since the other voices answer without it.
 func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, error) {
-	hub, _ := cfg.lookup(envHub)
-	keeper := embedding.NewKeeper(cfg.Data, cfg.Model, embedding.Installer{Get: newDownload(), Hub: hub})
+	keeper := embedding.NewKeeper(cfg.Data, cfg.Model, embedding.Installer{Get: newDownload(), Hub: cfg.ModelHub})
 	if err := keeper.Load(); err != nil {
 		if cfg.Model != "" {
 			return semantics{}, err
