@@ -86,12 +86,18 @@ func pathLike(arg string) bool {
 	return false
 }
 
-// modelError adds what to try when it is the model that cannot serve, not the
-// worker.
+// modelError adds what to try when it is the model or its source that cannot
+// serve, not the worker.
 func modelError(err error, try string) error {
 	var e *record.Error
-	if errors.As(err, &e) && e.Code == record.Unavailable && e.Field == "model" {
+	if !errors.As(err, &e) || e.Code != record.Unavailable {
+		return err
+	}
+	switch e.Field {
+	case "model":
 		return hinted(err, try)
+	case "source":
+		return hinted(err, "the same again later, or a folder or an archive instead")
 	}
 	return err
 }

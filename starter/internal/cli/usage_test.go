@@ -133,6 +133,8 @@ func TestRun_refused(t *testing.T) {
 			"NotFound: there is no such fact (id)\n"},
 		"no model": {"BackfillEmbeddings", record.Errorf(record.Unavailable, "model", "no embedding model is installed"), []string{"backfill"}, 4,
 			"Unavailable: no embedding model is installed (model)\nTry: starter model install SOURCE, then the same again\n"},
+		"hub away": {"InstallModel", record.Errorf(record.Unavailable, "source", "the hub cannot be reached"), []string{"model", "install", "a/b"}, 4,
+			"Unavailable: the hub cannot be reached (source)\nTry: the same again later, or a folder or an archive instead\n"},
 		"model being changed": {"InstallModel", record.Errorf(record.Unavailable, "model", "it was being changed"), []string{"model", "install", "a/b"}, 4,
 			"Unavailable: it was being changed (model)\nTry: starter model status, then the same again\n"},
 		"away": {"Workspaces", record.Errorf(record.Unavailable, "", "no answer"), []string{"workspaces"}, 4,
