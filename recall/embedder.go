@@ -129,18 +129,24 @@ func (e *Embedder) drain(ctx context.Context, workspace string) error {
 			if err != nil || len(facts) == 0 {
 				return err
 			}
-			embedded, err := embedFacts(ctx, m, facts)
-			if err != nil {
+			if _, err := EmbedFacts(ctx, s, m, facts); err != nil {
 				if e.model.get() != m {
 					return nil
 				}
 				return err
 			}
-			if _, err := s.StoreVectors(ctx, embedded); err != nil {
-				return err
-			}
 		}
 	})
+}
+
+// EmbedFacts gives facts their vectors and returns how many got one. The model
+// must be the store's.
+func EmbedFacts(ctx context.Context, s *memory.Store, m Model, facts []memory.ToEmbed) (int, error) {
+	embedded, err := embedFacts(ctx, m, facts)
+	if err != nil {
+		return 0, err
+	}
+	return s.StoreVectors(ctx, embedded)
 }
 
 // embedFacts computes the vectors of facts.

@@ -27,7 +27,10 @@ func (c *Client) InstallModel(ctx context.Context, in record.InstallModel, onPro
 	}
 	s := c.modelChange(record.KindInstallModel, InstallModel, in.Caller)
 	look := func() {
-		if p, ok := c.heartbeat(ctx, s.id); ok && onProgress != nil {
+		if onProgress == nil {
+			return
+		}
+		if p, ok := c.heartbeat(ctx, s.id); ok {
 			onProgress(p)
 		}
 	}

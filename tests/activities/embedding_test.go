@@ -5,9 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -222,9 +224,11 @@ func TestBackfillEmbeddings(t *testing.T) {
 	before := b.dump()
 	another := func(env *testsuite.TestWorkflowEnvironment) {
 		b.real(env)
-		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "backfill/another"})
+		// The longest that ids can be: keys of the ledger are made of them.
+		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.MaintenanceID(record.KindBackfill, strings.Repeat("w", 64))})
 	}
-	env = flow(t, another, workflows.BackfillEmbeddings, workflows.BackfillInput{Backfill: record.Backfill{Caller: who("")}})
+	in := workflows.BackfillInput{Backfill: record.Backfill{Caller: who("")}, Progress: workflows.BackfillProgress{Round: uuid.NewString()}}
+	env = flow(t, another, workflows.BackfillEmbeddings, in)
 	if out := result[record.BackfillReport](t, env); out != (record.BackfillReport{}) {
 		t.Errorf("the second run: %+v", out)
 	}

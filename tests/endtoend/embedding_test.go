@@ -41,7 +41,9 @@ func hub(t testing.TB, dir string) (url string, half, open chan struct{}) {
 	first <- struct{}{}
 	mux := http.NewServeMux()
 	base := "GET /" + modelName + "/resolve/main/"
-	mux.HandleFunc(base+"tokenizer.json", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, filepath.Join(dir, "tokenizer.json")) })
+	mux.HandleFunc(base+"tokenizer.json", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join(dir, "tokenizer.json"))
+	})
 	mux.HandleFunc(base+"model.onnx", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-first:

@@ -33,10 +33,10 @@ func (a *app) modelInstall() *cobra.Command {
 			if err := in.Check(); err != nil {
 				return err
 			}
-			bar := a.newBar("Installing", -1)
+			bar := a.newBar("Installing, MiB", -1)
 			var look func(record.InstallProgress)
 			if bar != nil {
-				look = func(p record.InstallProgress) { bar.reach(p.Done, p.Total) }
+				look = func(p record.InstallProgress) { bar.reach(p.Done>>20, p.Total>>20) }
 			}
 			out, err := long(cmd.Context(), a, func(ctx context.Context, b backend) (record.EmbeddingModel, error) {
 				return b.InstallModel(ctx, in, look)
