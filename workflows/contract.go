@@ -113,6 +113,10 @@ func segment(s string) string {
 	if plain && !strings.HasPrefix(s, "h.") {
 		return s
 	}
+	return digest(s)
+}
+
+func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "h." + hex.EncodeToString(sum[:16])
 }
@@ -120,4 +124,11 @@ func segment(s string) string {
 // LedgerKey returns the operation ledger's key of one step of a workflow. It
 // comes from the workflow's id, so that retries, replays and resets of the run
 // find the same row; maintenance, whose ids are used again, gives its run too.
-func LedgerKey(workflowID, step string) string { return workflowID + "#" + step }
+// An id and step that are together longer than a key may be give a hash of both.
+func LedgerKey(workflowID, step string) string {
+	key := workflowID + "#" + step
+	if len(key) > record.MaxKeyBytes {
+		return digest(key)
+	}
+	return key
+}
