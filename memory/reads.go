@@ -89,8 +89,6 @@ func (v *View) Recent(scope Scope, limit int) ([]FactRow, error) {
 // Link is an edge between two rows, in either direction.
 type Link struct {
 	From, To int64
-	// Onward says that To was written after From.
-	Onward bool
 	// Weight is 0 to 1.
 	Weight float64
 }
@@ -102,11 +100,11 @@ const maxLinks = 24
 func (v *View) Links(seqs []int64) ([]Link, error) {
 	var out []Link
 	for _, seq := range seqs {
-		rows, err := v.query(fmt.Sprintf(`SELECT target, weight, 0 FROM edges WHERE source = ?1
-			UNION ALL SELECT source, weight, 1 FROM edges WHERE target = ?1 ORDER BY 2 DESC, 1 LIMIT %d`, maxLinks), seq)
+		rows, err := v.query(fmt.Sprintf(`SELECT target, weight FROM edges WHERE source = ?1
+			UNION ALL SELECT source, weight FROM edges WHERE target = ?1 ORDER BY 2 DESC, 1 LIMIT %d`, maxLinks), seq)
 		links, err := collect(rows, err, func(r scanner) (l Link, err error) {
 			l.From = seq
-			return l, r.Scan(&l.To, &l.Weight, &l.Onward)
+			return l, r.Scan(&l.To, &l.Weight)
 		})
 		if err != nil {
 			return nil, err

@@ -35,11 +35,11 @@ type reach struct {
 func reachOf(voice string) reach {
 	switch voice {
 	case Lexical{}.Name():
-		return reach{k: 3, far: 20}
+		return reach{k: 2, far: 20}
 	case Semantic{}.Name():
-		return reach{k: 20, far: 40}
+		return reach{k: 12, far: 60}
 	case Graph{}.Name():
-		return reach{k: 6, far: 20}
+		return reach{k: 9, far: 10}
 	}
 	return reach{k: 60}
 }

@@ -11,11 +11,8 @@ import (
 const (
 	// graphSeeds is how many of the strongest finds the graph goes out from.
 	graphSeeds = 32
-	// hopDecay is what is left of an edge's strength after a hop, and backward
-	// what is left of that when the hop goes to the older fact: what follows a
-	// find, an answer or a consequence, is more often wanted than what led to
-	// it.
-	hopDecay, backward = 0.5, 0.4
+	// hopDecay is what is left of an edge's strength after a hop.
+	hopDecay = 0.7
 	// maxReached bounds the facts that one hop goes on from.
 	maxReached = 64
 )
@@ -43,11 +40,7 @@ func (Graph) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, erro
 		}
 		next := map[int64]float64{}
 		for _, l := range links {
-			through := front[l.From] * l.Weight * hopDecay
-			if !l.Onward {
-				through *= backward
-			}
-			next[l.To] = max(next[l.To], through)
+			next[l.To] = max(next[l.To], front[l.From]*l.Weight*hopDecay)
 		}
 		for seq, s := range next {
 			strength[seq] = max(strength[seq], s)
