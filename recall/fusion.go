@@ -39,7 +39,7 @@ func reachOf(voice string) reach {
 	case Semantic{}.Name():
 		return reach{k: 12, far: 60}
 	case Graph{}.Name():
-		return reach{k: 9, far: 10}
+		return reach{k: 6, far: 10}
 	}
 	return reach{k: 60}
 }
