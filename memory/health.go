@@ -48,6 +48,7 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	}
 	h.FileBytes, h.WALBytes = fileSize(v.store.path), fileSize(v.store.path+"-wal")
 	h.Queue, h.Model = len(v.store.writer.queue), v.store.model
+	v.vectorHealth(&h, deep)
 	if h.Indexed != h.FactsTotal {
 		h.Problems = append(h.Problems, fmt.Sprintf("the lexical index holds %d of %d facts", h.Indexed, h.FactsTotal))
 	}

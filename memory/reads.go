@@ -70,6 +70,30 @@ func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
 	return out, err
 }
 
+// firstPart is how many rows FirstAt reads at once.
+const firstPart = 128
+
+// FirstAt returns the first limit of the facts in the given rows, in the rows'
+// order, that are current at the scope's time and that the scope shows. It
+// reads no more of them than it takes to find so many.
+func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]FactRow, error) {
+	var out []FactRow
+	for len(seqs) > 0 && len(out) < limit {
+		part := seqs[:min(len(seqs), max(limit-len(out), firstPart))]
+		seqs = seqs[len(part):]
+		rows, err := v.FactsAt(part, scope)
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range part {
+			if f, ok := rows[seq]; ok && len(out) < limit {
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
+}
+
 // recentWindow bounds the newest facts that Recent looks through.
 const recentWindow = 1000
 

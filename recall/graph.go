@@ -66,15 +66,13 @@ func (Graph) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, erro
 	slices.SortFunc(seqs, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(strength[b], strength[a]), cmp.Compare(b, a))
 	})
-	rows, err := v.FactsAt(seqs, q.Scope)
+	rows, err := v.FirstAt(seqs, q.Scope, q.Limit)
 	if err != nil {
 		return nil, err
 	}
 	var found []Candidate
-	for _, seq := range seqs {
-		if f, ok := rows[seq]; ok && len(found) < q.Limit {
-			found = append(found, Candidate{f, strength[seq]})
-		}
+	for _, f := range rows {
+		found = append(found, Candidate{f, strength[f.Seq]})
 	}
 	return found, nil
 }

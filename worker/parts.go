@@ -192,7 +192,7 @@ func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, err
 }
 
 func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
-	opts := memory.Options{Log: log}
+	opts := memory.Options{Log: log, VectorIndex: cfg.index}
 	if sem.model != nil {
 		opts.Embedding, opts.OnQueued = sem.model.ID(), sem.embedder.Queued
 	}

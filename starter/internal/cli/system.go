@@ -70,7 +70,7 @@ func vectors(h record.Health) string {
 	if h.Model == "" {
 		return fmt.Sprintf("%d, no embedding model", h.Embedded)
 	}
-	return fmt.Sprintf("%d, %d waiting, %s", h.Embedded, h.EmbeddingQueue, h.Model)
+	return fmt.Sprintf("%d, %d waiting, %s, index %s", h.Embedded, h.EmbeddingQueue, h.Model, h.VectorIndex)
 }
 
 func (a *app) workspaces() *cobra.Command {
