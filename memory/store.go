@@ -257,6 +257,10 @@ type View struct {
 	ctx   context.Context
 	conn  *conn
 	now   record.Time
+	// facts holds the facts that FactsAt has read, nil for rows that were not
+	// current at factsAt.
+	facts   map[int64]*fact
+	factsAt record.Time
 }
 
 // View runs f over one snapshot of the file. It never waits for the writer,

@@ -42,12 +42,36 @@ type sizeRow struct {
 }
 
 // latencyRow is one mode ("keyword", "semantic", "hybrid") or one voice
-// ("voice lexical", ...) at one size.
+// ("voice lexical", ...) at one size. CPU is the mean processor time, garbage
+// collection included, 0 where the system does not tell.
 type latencyRow struct {
 	Facts int     `json:"facts"`
 	What  string  `json:"what"`
 	P50   float64 `json:"p50_ms"`
 	P95   float64 `json:"p95_ms"`
+	CPU   float64 `json:"cpu_ms"`
+}
+
+// timings are the samples of what was measured, by its name.
+type timings struct {
+	took map[string][]time.Duration
+	cpu  map[string]time.Duration
+}
+
+// measure runs f and keeps how long it took, unless it only warms up.
+func (t *timings) measure(what string, warming bool, f func() error) error {
+	start, used := time.Now(), cpuTime()
+	if err := f(); err != nil || warming {
+		return err
+	}
+	t.took[what] = append(t.took[what], time.Since(start))
+	t.cpu[what] += cpuTime() - used
+	return nil
+}
+
+func (t *timings) row(n int, what string) latencyRow {
+	samples := t.took[what]
+	return latencyRow{n, what, inMS(percentile(samples, 50)), inMS(percentile(samples, 95)), inMS(t.cpu[what] / time.Duration(max(1, len(samples))))}
 }
 
 // loadedMark names the file that says that a folder of --dir is complete.
@@ -79,9 +103,9 @@ func (r recallReport) print() {
 	for _, s := range r.Sizes {
 		fmt.Printf("| %d | %.0f | %.0f | %.0f | %.0f | %d | %.0f | %.0f | %.1f |\n", s.Facts, s.LoadSeconds, s.FactsASecond, s.Vectors, mega(s.FileBytes), s.FileBytes/int64(s.Facts), mega(s.HeapBytes), mega(s.RSSBytes), s.FirstMS)
 	}
-	fmt.Println("\n| facts | search or voice | p50 ms | p95 ms |\n| --- | --- | --- | --- |")
+	fmt.Println("\n| facts | search or voice | p50 ms | p95 ms | CPU ms |\n| --- | --- | --- | --- | --- |")
 	for _, l := range r.Rows {
-		fmt.Printf("| %d | %s | %.1f | %.1f |\n", l.Facts, l.What, l.P50, l.P95)
+		fmt.Printf("| %d | %s | %.1f | %.1f | %.1f |\n", l.Facts, l.What, l.P50, l.P95, l.CPU)
 	}
 	fmt.Println("\n| facts | 16 readers | searches/s | p50 ms | p95 ms |\n| --- | --- | --- | --- | --- |")
 	for _, b := range r.Readers {
@@ -183,28 +207,29 @@ func latencies(ctx context.Context, s *memory.Store, n int, size *sizeRow) ([]la
 		return nil, err
 	}
 	size.FirstMS = inMS(time.Since(first))
-	times := map[string][]time.Duration{}
+	times := &timings{map[string][]time.Duration{}, map[string]time.Duration{}}
+	modes := []string{"keyword", "semantic", "hybrid"}
 	for i, q := range asked {
-		keep := func(what string, took time.Duration) {
-			if i >= warmUp {
-				times[what] = append(times[what], took)
-			}
-		}
 		model.next = model.of(q.seq, 1)
-		for _, mode := range []string{"keyword", "semantic", "hybrid"} {
-			start := time.Now()
-			if _, err := engine.Search(ctx, s, record.Search{Caller: record.Caller{Workspace: "bench"}, Query: q.text, Mode: mode}); err != nil {
+		for _, mode := range modes {
+			err := times.measure(mode, i < warmUp, func() error {
+				_, err := engine.Search(ctx, s, record.Search{Caller: record.Caller{Workspace: "bench"}, Query: q.text, Mode: mode})
+				return err
+			})
+			if err != nil {
 				return nil, err
 			}
-			keep(mode, time.Since(start))
 		}
-		if err := timeVoices(ctx, s, q.text, model.next, keep); err != nil {
+		if err := askVoices(ctx, s, q.text, model.next, i < warmUp, times); err != nil {
 			return nil, err
 		}
 	}
 	rows := []latencyRow{}
-	for _, what := range []string{"keyword", "semantic", "hybrid", "voice lexical", "voice semantic", "voice graph", "voice temporal"} {
-		rows = append(rows, latencyRow{n, what, inMS(percentile(times[what], 50)), inMS(percentile(times[what], 95))})
+	for _, mode := range modes {
+		rows = append(rows, times.row(n, mode))
+	}
+	for _, voice := range voices {
+		rows = append(rows, times.row(n, "voice "+voice.Name()))
 	}
 	return rows, nil
 }
@@ -212,34 +237,36 @@ func latencies(ctx context.Context, s *memory.Store, n int, size *sizeRow) ([]la
 // warmUp is how many questions are asked before the clock counts.
 const warmUp = 20
 
-// timeVoices asks the voices one by one; the graph and the temporal voice go on
+// voices are asked in this order, each in a view of its own.
+var voices = []recall.Voice{recall.Lexical{}, recall.Semantic{}, recall.Graph{}, recall.Temporal{}}
+
+// askVoices asks the voices one by one; the graph and the temporal voice go on
 // from what the lexical and the semantic one found.
-func timeVoices(ctx context.Context, s *memory.Store, question string, vector []float32, keep func(string, time.Duration)) error {
-	return s.View(ctx, func(v *memory.View) error {
-		start := time.Now()
-		lexicon, err := recall.NewLexicon(v, question)
+func askVoices(ctx context.Context, s *memory.Store, question string, vector []float32, warming bool, times *timings) error {
+	q := recall.Query{Text: question, Intent: recall.ClassifyIntent(question), Vector: vector, Limit: 100}
+	for _, voice := range voices {
+		err := s.View(ctx, func(v *memory.View) (err error) {
+			var found []recall.Candidate
+			err = times.measure("voice "+voice.Name(), warming, func() error {
+				if q.Lexicon == nil {
+					// Only the lexical voice, the first, needs the words weighed.
+					if q.Lexicon, err = recall.NewLexicon(v, question); err != nil {
+						return err
+					}
+				}
+				found, err = voice.Find(ctx, v, q)
+				return err
+			})
+			if name := voice.Name(); name == "lexical" || name == "semantic" {
+				q.Found = append(q.Found, found...)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		weighed := time.Since(start)
-		q := recall.Query{Text: question, Lexicon: lexicon, Intent: recall.ClassifyIntent(question), Vector: vector, Limit: 100}
-		for _, voice := range []recall.Voice{recall.Lexical{}, recall.Semantic{}, recall.Graph{}, recall.Temporal{}} {
-			start := time.Now()
-			found, err := voice.Find(ctx, v, q)
-			if err != nil {
-				return err
-			}
-			took := time.Since(start)
-			if voice.Name() == "lexical" {
-				took += weighed
-			}
-			keep("voice "+voice.Name(), took)
-			if voice.Name() == "lexical" || voice.Name() == "semantic" {
-				q.Found = append(q.Found, found...)
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // asking is a question about the fact in a row.
