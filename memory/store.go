@@ -51,6 +51,9 @@ type Store struct {
 	log       *slog.Logger
 	maxBatch  int
 	readOnly  bool
+	// frozen is the state of a read-only file that nobody was writing when it
+	// was opened; nil for all others.
+	frozen fs.FileInfo
 
 	writeDB *sql.DB
 	writer  *writer
@@ -165,6 +168,9 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 	mode := "rw"
 	if s.readOnly {
 		mode = "ro"
+		if err := s.freeze(); err != nil {
+			return err
+		}
 	}
 	s.writeDB, err = s.openDB(mode)
 	if err != nil {
@@ -208,7 +214,37 @@ var pragmas = []string{
 
 // openDB opens the file as mode says: "rw", or "ro" to read only.
 func (s *Store) openDB(mode string) (*sql.DB, error) {
-	return openDriver((&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: url.Values{"mode": {mode}}.Encode()}).String())
+	q := url.Values{"mode": {mode}}
+	if s.frozen != nil {
+		q.Set("immutable", "1")
+	}
+	return openDriver((&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: q.Encode()}).String())
+}
+
+// freeze takes a file that cannot be written, and that no writer has open, for
+// one that does not change: SQLite opens a file with a write-ahead log in no
+// other way where it may not make the log.
+func (s *Store) freeze() error {
+	if _, err := os.Stat(s.path + "-wal"); err == nil {
+		return nil
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return record.Wrap(record.Unavailable, err, "the workspace file cannot be read")
+	}
+	s.frozen = info
+	return nil
+}
+
+// thawed reports whether somebody with more rights has begun to write a frozen
+// file.
+func (s *Store) thawed() bool {
+	if s.frozen == nil {
+		return false
+	}
+	_, walErr := os.Stat(s.path + "-wal")
+	info, err := os.Stat(s.path)
+	return walErr == nil || err != nil || info.Size() != s.frozen.Size() || !info.ModTime().Equal(s.frozen.ModTime())
 }
 
 // Close lets queued writes and running reads finish and closes the file. A
@@ -280,6 +316,9 @@ func (s *Store) View(ctx context.Context, f func(*View) error) error {
 		return record.Wrap(record.Unavailable, ctx.Err(), "the caller gave up before the read began")
 	}
 	defer func() { s.readers <- c }()
+	if s.thawed() {
+		return record.Errorf(record.Unavailable, "", "the read-only workspace file was changed by another program; open it again")
+	}
 	if c == nil {
 		raw, err := s.readDB.Conn(ctx)
 		if err != nil {

@@ -44,19 +44,25 @@ func (x *bitRows) add(p packed) {
 	}
 }
 
-// follow adds what a transaction added that took the file from one epoch to
-// another. When the rows are of another epoch than the first they stay as they
-// are, and the next search reads them anew.
-func (x *vectorBits) follow(before, after int64, added []packed) {
+// addition is what one transaction added, and the epochs that it took the file
+// from and to.
+type addition struct {
+	before, after int64
+	rows          []packed
+}
+
+// extend adds what a transaction added. Rows of another epoch than the one it
+// began with stay as they are, and the next search reads them anew.
+func (x *vectorBits) extend(added addition) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.loaded || x.epoch != before {
+	if !x.loaded || x.epoch != added.before {
 		return
 	}
-	for _, p := range added {
+	for _, p := range added.rows {
 		x.add(p)
 	}
-	x.epoch = after
+	x.epoch = added.after
 }
 
 // vectorEpoch is how often embedding_bits has changed, as its triggers count.

@@ -113,49 +113,52 @@ type Embedded struct {
 // queue. A vector that cannot be compared is none. It needs no ledger: the same
 // vectors again leave the same rows.
 func (s *Store) StoreVectors(ctx context.Context, vectors []Embedded) (stored int, err error) {
-	var added []packed
-	var before, after int64
-	_, err = apply(ctx, s, "store-vectors", record.Caller{Workspace: s.workspace}, func(t *tx) (struct{}, error) {
-		added = nil
-		var err error
-		if before, err = vectorEpoch(t); err != nil {
-			return struct{}{}, err
-		}
-		for _, e := range vectors {
-			if err := t.storeVector(e, &added); err != nil {
-				return struct{}{}, err
-			}
-		}
-		after, err = vectorEpoch(t)
+	var added addition
+	_, err = apply(ctx, s, "store-vectors", record.Caller{Workspace: s.workspace}, func(t *tx) (_ struct{}, err error) {
+		added, err = t.storeVectors(vectors)
 		return struct{}{}, err
 	})
 	if err != nil {
 		return 0, err
 	}
-	s.vectors.follow(before, after, added)
-	return len(added), nil
+	s.vectors.extend(added)
+	return len(added.rows), nil
 }
 
-// storeVector keeps one vector, if it is one and its fact has no such vector
-// yet, and adds it to added.
-func (t *tx) storeVector(e Embedded, added *[]packed) error {
-	if err := t.exec("DELETE FROM embedding_queue WHERE seq = ?", e.Seq); err != nil || !validVector(e.Vector) {
-		return err
+// storeVectors writes vectors and returns those that were not there.
+func (t *tx) storeVectors(vectors []Embedded) (added addition, err error) {
+	if added.before, err = vectorEpoch(t); err != nil {
+		return added, err
 	}
-	model, hash := t.writer.store.model, sha256.Sum256([]byte(e.Content))
-	n, err := t.affected(`INSERT INTO embeddings (seq, model, text_hash, vector) SELECT f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND f.content = ?
-		ON CONFLICT (seq) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash, vector = excluded.vector
-		WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, model, hash[:16], encodeVector(e.Vector), e.Seq, e.Content)
-	if err != nil || n == 0 {
-		return err
+	for _, e := range vectors {
+		if err := t.exec("DELETE FROM embedding_queue WHERE seq = ?", e.Seq); err != nil {
+			return added, err
+		}
+		if !validVector(e.Vector) {
+			continue
+		}
+		p := packed{seq: e.Seq, model: t.writer.store.model, bits: signBits(e.Vector)}
+		hash := sha256.Sum256([]byte(e.Content))
+		n, err := t.affected(`INSERT INTO embeddings (seq, model, text_hash, vector) SELECT f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND f.content = ?
+			ON CONFLICT (seq) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash, vector = excluded.vector
+			WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, p.model, hash[:16], encodeVector(e.Vector), p.seq, e.Content)
+		if err != nil {
+			return added, err
+		}
+		if n == 0 {
+			continue
+		}
+		if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", p.seq).Scan(&p.domain); err != nil {
+			return added, err
+		}
+		if err := t.exec(`INSERT INTO embedding_bits (seq, model, domain_id, bits) VALUES (?, ?, ?, ?)
+			ON CONFLICT (seq) DO UPDATE SET model = excluded.model, domain_id = excluded.domain_id, bits = excluded.bits`, p.seq, p.model, p.domain, p.bits); err != nil {
+			return added, err
+		}
+		added.rows = append(added.rows, p)
 	}
-	p := packed{seq: e.Seq, model: model, bits: signBits(e.Vector)}
-	if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", p.seq).Scan(&p.domain); err != nil {
-		return err
-	}
-	*added = append(*added, p)
-	return t.exec(`INSERT INTO embedding_bits (seq, model, domain_id, bits) VALUES (?, ?, ?, ?)
-		ON CONFLICT (seq) DO UPDATE SET model = excluded.model, domain_id = excluded.domain_id, bits = excluded.bits`, p.seq, p.model, p.domain, p.bits)
+	added.after, err = vectorEpoch(t)
+	return added, err
 }
 
 // Near is a fact with its cosine to a query, −1 to 1.
