@@ -239,6 +239,12 @@ func TestNearest_manyEquallyFar(t *testing.T) {
 	propose(0, 500)
 	mustNear(t, s, same, Scope{}, 5)
 	propose(500, 1000)
+	for i := range 3 {
+		r := req(fmt.Sprint("far", i), fmt.Sprintf("far away %d", i))
+		r.Domain = "elsewhere"
+		mustPropose(t, s, r)
+	}
+	mustEmbed(t, s, rand.New(rand.NewPCG(5, 5)))
 	file := mustOpenVectors(t, dir, "m", VectorsInFile)
 	if !indexAnswers(t, file, same) {
 		t.Error("the index in the file did not answer")
@@ -247,6 +253,43 @@ func TestNearest_manyEquallyFar(t *testing.T) {
 		got := mustNear(t, s, same, Scope{}, 3)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "1000 ") || !strings.HasPrefix(got[2], "998 ") {
 			t.Errorf("by %s: %q, want the three newest", s.index, got)
+		}
+		// What a scope hides is left out before the cut, not after it.
+		var scope Scope
+		mustView(t, s, func(v *View) (err error) {
+			scope, err = v.Scope("elsewhere", "", "")
+			return err
+		})
+		if got := mustNear(t, s, same, scope, 10); len(got) != 3 {
+			t.Errorf("by %s, in a domain of three: %q", s.index, got)
+		}
+	}
+}
+
+// TestNearest_damagedVectors has vectors in the file that no write of ours would
+// leave: they are near to nothing, and the others keep their order.
+func TestNearest_damagedVectors(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(6, 6))
+	dir := filepath.Join(t.TempDir(), "w")
+	s := mustOpenVectors(t, dir, "m", VectorsInMemory)
+	for i := range 20 {
+		mustPropose(t, s, req(fmt.Sprint(i), fmt.Sprintf("statement number %d", i)))
+	}
+	mustEmbed(t, s, rng)
+	query := randomVector(rng)
+	want := mustNear(t, s, query, Scope{}, 20)
+	for seq, bad := range map[int64][]byte{
+		2: encodeVector(slices.Repeat([]float32{float32(math.NaN())}, Dimensions)), 3: encodeVector(slices.Repeat([]float32{float32(math.Inf(1))}, Dimensions)),
+		5: encodeVector(make([]float32, Dimensions)), 7: encodeVector([]float32{1, 2, 3}), 11: {},
+	} {
+		mustChange(t, s, "UPDATE embeddings SET vector = ? WHERE seq = ?", bad, seq)
+		want = slices.DeleteFunc(want, func(row string) bool { return strings.HasPrefix(row, fmt.Sprint(seq, " ")) })
+	}
+	file := mustOpenVectors(t, dir, "m", VectorsInFile)
+	for _, s := range []*Store{s, file} {
+		if got := mustNear(t, s, query, Scope{}, 20); len(got) != 15 || !slices.Equal(got, want) {
+			t.Errorf("by %s: %q, want %q", s.index, got, want)
 		}
 	}
 }

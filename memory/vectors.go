@@ -187,11 +187,15 @@ func (v *View) Nearest(query []float32, scope Scope, limit int) ([]Near, error) 
 		slices.SortFunc(order, func(a, b int64) int {
 			return cmp.Or(cmp.Compare(cosines[b], cosines[a]), cmp.Compare(b, a))
 		})
+		last := len(order) < want || want == maxRescored
+		for len(order) > 0 && math.IsInf(cosines[order[len(order)-1]], -1) {
+			order = order[:len(order)-1]
+		}
 		facts, err := v.FirstAt(order, scope, limit)
 		if err != nil {
 			return nil, err
 		}
-		if len(facts) == limit || len(order) < want || want == maxRescored {
+		if len(facts) == limit || last {
 			out := make([]Near, len(facts))
 			for i, f := range facts {
 				out[i] = Near{f, cosines[f.Seq]}
@@ -247,7 +251,7 @@ func (v *View) rescore(query []float32, seqs []int64, known map[int64]float64) e
 			return struct{}{}, err
 		}
 		if len(raw) == 4*Dimensions {
-			if c := cosine(query, raw); !math.IsNaN(c) {
+			if c := cosine(query, raw); !math.IsNaN(c) && !math.IsInf(c, 0) {
 				known[seq] = c
 			}
 		}
