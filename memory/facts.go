@@ -173,13 +173,21 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	return p, nil
 }
 
-// checkContent refuses text that says nothing or cannot be stored.
+// checkContent refuses text that says nothing, cannot be stored, or holds a
+// credential: what is remembered is shown to every agent and kept in histories.
 func checkContent(field, s string, max int) error {
 	if err := record.CheckText(field, s, max); err != nil {
 		return err
 	}
 	if text.Blank(s) {
 		return record.Errorf(record.ContentEmpty, field, "the text is empty or holds nothing visible")
+	}
+	return checkSecret(field, s)
+}
+
+func checkSecret(field, s string) error {
+	if kind := text.Secret(s); kind != "" {
+		return record.Errorf(record.InvalidArgument, field, "the text holds %s; say where it is kept instead", kind)
 	}
 	return nil
 }

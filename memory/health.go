@@ -21,22 +21,24 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		return h, err
 	}
 	for query, dest := range map[string]*int64{
-		"SELECT count(*) FROM facts": &h.FactsTotal,
-		"SELECT count(*) FROM facts f WHERE " + current + " AND (f.valid_until = 0 OR f.valid_until > ?1)": &h.FactsActive,
-		"SELECT docs FROM index_stats WHERE id = 1":                                                        &h.Indexed,
-		"SELECT count(*) FROM policies WHERE superseded_at = 0":                                            &h.Policies,
-		"SELECT count(*) FROM domains":                                                                     &h.Domains,
-		"SELECT count(*) FROM edges":                                                                       &h.Edges,
-		"SELECT count(*) FROM conflicts WHERE open = 1":                                                    &h.OpenConflicts,
-		"SELECT count(*) FROM beliefs":                                                                     &h.Beliefs,
-		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                          &h.SessionItems,
-		"SELECT count(*) FROM operations":                                                                  &h.Operations,
-		"SELECT count(*) FROM embeddings WHERE model = ?2":                                                 &h.Embedded,
-		"SELECT count(*) FROM embedding_queue":                                                             &h.EmbeddingQueue,
+		"SELECT count(*) FROM facts":                              &h.FactsTotal,
+		"SELECT docs FROM index_stats WHERE id = 1":               &h.Indexed,
+		"SELECT count(*) FROM policies WHERE superseded_at = 0":   &h.Policies,
+		"SELECT count(*) FROM domains":                            &h.Domains,
+		"SELECT count(*) FROM edges":                              &h.Edges,
+		"SELECT count(*) FROM conflicts WHERE open = 1":           &h.OpenConflicts,
+		"SELECT count(*) FROM beliefs":                            &h.Beliefs,
+		"SELECT count(*) FROM session_items WHERE state = 'kept'": &h.SessionItems,
+		"SELECT count(*) FROM operations":                         &h.Operations,
+		"SELECT count(*) FROM embeddings WHERE model = ?1":        &h.Embedded,
+		"SELECT count(*) FROM embedding_queue":                    &h.EmbeddingQueue,
 	} {
-		if err := v.row(query, v.now.Micros(), v.store.model).Scan(dest); err != nil {
+		if err := v.row(query, v.store.model).Scan(dest); err != nil {
 			return h, err
 		}
+	}
+	if err := v.row("SELECT count(*) FROM facts f WHERE "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", v.now.Micros()).Scan(&h.FactsActive); err != nil {
+		return h, err
 	}
 	for key, dest := range map[string]*record.Time{"last_consolidated": &h.LastConsolidated, "last_harmonized": &h.LastHarmonized} {
 		var at int64
@@ -48,6 +50,7 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	}
 	h.FileBytes, h.WALBytes = fileSize(v.store.path), fileSize(v.store.path+"-wal")
 	h.Queue, h.Model = len(v.store.writer.queue), v.store.model
+	v.vectorHealth(&h, deep)
 	if h.Indexed != h.FactsTotal {
 		h.Problems = append(h.Problems, fmt.Sprintf("the lexical index holds %d of %d facts", h.Indexed, h.FactsTotal))
 	}

@@ -132,9 +132,18 @@ CREATE TABLE embeddings (
   vector    BLOB NOT NULL
 ) STRICT;
 CREATE TABLE embedding_bits (
-  seq  INTEGER PRIMARY KEY REFERENCES embeddings(seq) ON DELETE CASCADE,
-  bits BLOB NOT NULL
+  seq       INTEGER PRIMARY KEY REFERENCES embeddings(seq) ON DELETE CASCADE,
+  model     TEXT NOT NULL,
+  domain_id INTEGER NOT NULL,
+  bits      BLOB NOT NULL
 ) STRICT;
+INSERT INTO meta VALUES ('vector_epoch', 0);
+CREATE TRIGGER embedding_bits_inserted AFTER INSERT ON embedding_bits
+  BEGIN UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'; END;
+CREATE TRIGGER embedding_bits_updated AFTER UPDATE ON embedding_bits
+  BEGIN UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'; END;
+CREATE TRIGGER embedding_bits_deleted AFTER DELETE ON embedding_bits
+  BEGIN UPDATE meta SET value = value + 1 WHERE key = 'vector_epoch'; END;
 CREATE TABLE embedding_queue (
   seq INTEGER PRIMARY KEY REFERENCES facts(seq) ON DELETE CASCADE
 ) STRICT;

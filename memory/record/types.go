@@ -225,6 +225,11 @@ type Health struct {
 	// EmbeddingQueue those that wait for one.
 	Embedded       int64 `json:"embedded"`
 	EmbeddingQueue int64 `json:"embedding_queue"`
+	// VectorIndex is what finds the nearest vectors: "memory", "file" or "none"
+	// (without sqlite-vec). VectorsIndexed counts those in the index in the
+	// file; it equals Embedded where that is kept.
+	VectorIndex    string `json:"vector_index"`
+	VectorsIndexed int64  `json:"vectors_indexed"`
 	// Model is the embedding model in use, empty for none.
 	Model string `json:"model,omitempty"`
 	// Queue is how many writes wait for the file's writer now.

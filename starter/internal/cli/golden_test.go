@@ -110,7 +110,7 @@ func TestRun_golden(t *testing.T) {
 		"backfill":      {[]string{"backfill"}, "BackfillEmbeddings", record.BackfillReport{Considered: 1201, Embedded: 1200, Skipped: 1}, nil},
 		"backfill-none": {[]string{"backfill"}, "BackfillEmbeddings", record.BackfillReport{}, nil},
 		"health-model": {[]string{"health"}, "Health", record.Health{Workspace: "default", OK: true, Problems: []string{}, SchemaVersion: 1, FactsTotal: 5, FactsActive: 3, Indexed: 5,
-			Embedded: 2, EmbeddingQueue: 1, Model: "all-MiniLM-L6-v2@0123456789ab"}, nil},
+			Embedded: 2, EmbeddingQueue: 1, Model: "all-MiniLM-L6-v2@0123456789ab", VectorIndex: "memory", VectorsIndexed: 2}, nil},
 		"health-bad":      {[]string{"health"}, "Health", record.Health{Workspace: "default", Problems: []string{"page 3 is damaged"}}, nil},
 		"workspaces":      {[]string{"workspaces"}, "Workspaces", []string{"default", "shop"}, nil},
 		"workspaces-none": {[]string{"workspaces"}, "Workspaces", []string(nil), nil},

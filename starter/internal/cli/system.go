@@ -70,7 +70,7 @@ func vectors(h record.Health) string {
 	if h.Model == "" {
 		return "no embedding model"
 	}
-	return fmt.Sprintf("%d of %s, %d waiting, %s", h.Embedded, count(h.FactsTotal, "fact", "facts"), h.EmbeddingQueue, h.Model)
+	return fmt.Sprintf("%d of %s, %d waiting, %s, index %s", h.Embedded, count(h.FactsTotal, "fact", "facts"), h.EmbeddingQueue, h.Model, h.VectorIndex)
 }
 
 func (a *app) workspaces() *cobra.Command {
