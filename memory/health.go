@@ -71,6 +71,12 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		if indexed != h.FactsTotal {
 			h.Problems = append(h.Problems, fmt.Sprintf("the lexical index has rows for %d of %d facts", indexed, h.FactsTotal))
 		}
+		if err := v.row("SELECT count(*) FROM episode_index_docsize").Scan(&indexed); err != nil {
+			return h, err
+		}
+		if indexed != h.Episodes {
+			h.Problems = append(h.Problems, fmt.Sprintf("the index of episodes has rows for %d of %d", indexed, h.Episodes))
+		}
 	}
 	h.OK = len(h.Problems) == 0
 	return h, nil

@@ -21,4 +21,11 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(ConsolidateMemory)
 	r.RegisterWorkflow(HarmonizeMemory)
 	r.RegisterWorkflow(ImportFacts)
+	r.RegisterWorkflow(StateOpen)
+	r.RegisterWorkflow(StateClaim)
+	r.RegisterWorkflow(StateCommit)
+	r.RegisterWorkflow(StateFail)
+	r.RegisterWorkflow(StateCancel)
+	r.RegisterWorkflow(CommitObligation)
+	r.RegisterWorkflow(AppendEpisode)
 }
