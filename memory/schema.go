@@ -24,7 +24,8 @@ var migrations = []string{migration1}
 // their triple, one obligation per task and key, deletes that cascade.
 //
 // Times are UTC microseconds, 0 or NULL for none. facts.seq is the row id that
-// the lexical index shares.
+// the lexical index shares, episodes.seq that of the index of episodes, which is
+// ranked by FTS5 itself and so keeps positions.
 const migration1 = `
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -309,7 +310,7 @@ CREATE TABLE episodes (
 CREATE INDEX episodes_task ON episodes(task_id, seq);
 CREATE VIRTUAL TABLE episode_index USING fts5(
   content, scope,
-  content='', contentless_delete=1, detail=column,
+  content='', contentless_delete=1,
   tokenize="ascii tokenchars '{{tokenchars}}'"
 );
 `

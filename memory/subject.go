@@ -23,7 +23,7 @@ func checkSubject(subject string) error {
 func subjectMatch(p text.Phrase) string {
 	var all []string
 	for _, word := range p.Words() {
-		for _, t := range text.QueryTerms(word) {
+		for _, t := range text.Terms(word) {
 			all = append(all, `"`+t.Text+`"`)
 		}
 	}
