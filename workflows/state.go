@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -14,8 +15,7 @@ const (
 	// it, so these only mend a message that was lost.
 	firstLook = 2 * time.Second
 	lastLook  = 5 * time.Minute
-	// dueSlack is how long after a deadline a run looks whether it has passed,
-	// and the least it waits for a store whose clock is behind the engine's.
+	// dueSlack is how long after a deadline a run looks whether it has passed.
 	dueSlack = time.Second
 	// maxOfferBytes bounds the results of the commits that a run keeps for
 	// later, which must fit a payload when it continues as new. Who offers more
@@ -70,14 +70,10 @@ func change(ctx workflow.Context, activity string, caller record.Caller, ref rec
 	if err := outcome(ctx, string(out.Outcome)); err != nil {
 		return out, err
 	}
-	return told(ctx, caller, ref, out), nil
-}
-
-// told tells the waiting runs and leaves their names out of the answer.
-func told(ctx workflow.Context, caller record.Caller, ref record.StepRef, out record.ObligationResult) record.ObligationResult {
 	tell(ctx, caller.Workspace, ref.TaskID, out.Awaited)
+	// Their names are nothing to the caller.
 	out.Awaited = nil
-	return out
+	return out, nil
 }
 
 // tell signals the runs that wait for the steps. One that has ended meanwhile
@@ -85,18 +81,21 @@ func told(ctx workflow.Context, caller record.Caller, ref record.StepRef, out re
 // matter. The signals are waited for, since the engine drops those of a run
 // that has ended.
 func tell(ctx workflow.Context, workspace, task string, steps []string) {
-	self := workflow.GetInfo(ctx).WorkflowExecution.ID
 	var sent []workflow.Future
 	for _, step := range steps {
-		if id := ObligationID(workspace, record.StepRef{TaskID: task, Step: step}); id != self {
-			sent = append(sent, workflow.SignalExternalWorkflow(ctx, id, "", SignalNews, nil))
-		}
+		id := ObligationID(workspace, record.StepRef{TaskID: task, Step: step})
+		sent = append(sent, workflow.SignalExternalWorkflow(ctx, id, "", SignalNews, nil))
 	}
 	for _, f := range sent {
 		if err := f.Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Debug("a waiting run was not told", "error", err)
 		}
 	}
+}
+
+// tellOthers is tell without the run itself.
+func tellOthers(ctx workflow.Context, in ObligationInput, steps []string) {
+	tell(ctx, in.Workspace, in.TaskID, slices.DeleteFunc(slices.Clone(steps), func(step string) bool { return step == in.Step }))
 }
 
 // ObligationInput is the input of CommitObligation; a caller sets all but the
@@ -123,10 +122,11 @@ func CommitObligation(ctx workflow.Context, in ObligationInput) (record.Obligati
 		if err != nil {
 			return record.ObligationResult{}, err
 		}
-		tell(ctx, in.Workspace, in.TaskID, seen.Awaited)
+		tellOthers(ctx, in, seen.Awaited)
 		switch {
 		case seen.Obligation.State.Closed():
-			return record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: seen.Obligation}, nil
+			out := record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: seen.Obligation}
+			return out, outcome(ctx, string(seen.Obligation.State))
 		case len(seen.Never) > 0:
 			e := record.Errorf(record.OutOfOrder, "step", "the step can no longer be done: one before it failed, was cancelled or expired")
 			e.Missing = seen.Never
@@ -141,8 +141,9 @@ func CommitObligation(ctx workflow.Context, in ObligationInput) (record.Obligati
 			in.Offers = nil
 		}
 		wait := look
-		if !seen.Due.IsZero() {
-			wait = min(wait, max(seen.Due.Sub(workflow.Now(ctx)), 0)+dueSlack)
+		// Past it, the store's clock is behind the engine's and has the word.
+		if until := seen.Due.Sub(workflow.Now(ctx)); !seen.Due.IsZero() && until > 0 {
+			wait = min(wait, until+dueSlack)
 		}
 		look = min(2*look, lastLook)
 		suggested := func() bool { return workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
@@ -193,7 +194,9 @@ func commitFirst(ctx workflow.Context, in ObligationInput) (record.ObligationRes
 		case err != nil:
 			workflow.GetLogger(ctx).Warn("an offered commit was refused", "code", string(code))
 		case out.Outcome == record.OutcomeCommitted, out.Outcome == record.OutcomeClosed:
-			return told(ctx, in.Caller, in.StepRef, out), outcome(ctx, string(out.Obligation.State))
+			tellOthers(ctx, in, out.Awaited)
+			out.Awaited = nil
+			return out, outcome(ctx, string(out.Obligation.State))
 		}
 	}
 	return record.ObligationResult{}, nil

@@ -103,7 +103,7 @@ func newBench(t *testing.T) *bench {
 			return err
 		}
 		for _, in := range []record.OpenObligation{
-			{Caller: who(""), StepRef: stepOf("pay")}, {Caller: who(""), StepRef: stepOf("held")}, {Caller: who(""), StepRef: stepOf("ship"), After: []string{"pay"}},
+			{Caller: who(""), StepRef: stepOf("pay")}, {Caller: who(""), StepRef: stepOf("held")}, {Caller: who(""), StepRef: stepOf("ship"), After: []string{"pay", "moor"}},
 		} {
 			if _, err := s.OpenObligation(t.Context(), in); err != nil {
 				return err
@@ -237,9 +237,9 @@ func calls() []call {
 			{Domain: "cargo", Topic: "ship 2", Content: " "},
 		}}), true, ""},
 		{"opened", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s1"), StepRef: stepOf("mail"), Kind: "mail", After: []string{"ship"}}), true, ""},
-		{"exists", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s2"), StepRef: stepOf("ship"), After: []string{"pay"}}), true, ""},
+		{"exists", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s2"), StepRef: stepOf("ship"), After: []string{"pay", "moor"}}), true, ""},
 		{"another definition", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s3"), StepRef: stepOf("ship")}), false, record.IdempotencyKeyReused},
-		{"circle", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s4"), StepRef: stepOf("pay"), After: []string{"ship"}}), false, record.IdempotencyKeyReused},
+		{"circle", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s4"), StepRef: stepOf("moor"), After: []string{"ship"}}), false, record.InvalidArgument},
 		{"claimed", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s5"), StepRef: stepOf("pay"), LeaseSeconds: 60}), true, ""},
 		{"held", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s6"), StepRef: stepOf("held")}), true, ""},
 		{"out of order", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s7"), StepRef: stepOf("ship")}), false, record.OutOfOrder},
