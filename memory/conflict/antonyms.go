@@ -43,8 +43,8 @@ add/remove added/removed start/stop starts/stops started/stopped lock/unlock lik
 manual/automatic manually/automatically blocking/non-blocking stateful/stateless static/dynamic centralised/decentralised
 centralized/decentralized horizontal/vertical strict/lenient serial/parallel sequential/parallel
 accept/reject accepts/rejects allow/forbid allows/forbids allow/deny allows/denies permit/forbid approve/reject
-approved/rejected keep/delete kept/deleted kept/dropped single-threaded/multi-threaded
-immer/nie täglich/wöchentlich toujours/jamais siempre/nunca всегда/никогда daily/weekly daily/monthly daily/hourly
+experimental/stable temporary/permanent approved/rejected keep/delete kept/deleted kept/dropped single-threaded/multi-threaded
+keep/break keep/split increase/cut yasak/serbest ممنوع/مسموح مسموح/محظور मना/अनुमति interdit/permis interdite/permise verboten/zulässig immer/nie täglich/wöchentlich toujours/jamais siempre/nunca всегда/никогда daily/weekly daily/monthly daily/hourly
 weekly/monthly weekly/hourly monthly/yearly nightly/hourly weekly/biweekly hourly/yearly daily/yearly
 میشه/هرگز دائما/ابدا हमेशा/कभी her/hiç
 `)

@@ -34,12 +34,21 @@ func Compare(old, new *Parsed) Verdict {
 	if v, ok := apart(old, new); ok {
 		return v
 	}
-	shared := common(old.tokens, new.tokens)
-	if shared == 0 || shared*3 < len(old.tokens) {
-		return none()
+	v := none()
+	if shared := common(old.tokens, new.tokens); shared > 0 && shared*3 >= len(old.tokens) {
+		c := comparison{old: old, new: new, shared: shared, al: align(old.tokens, new.tokens)}
+		v = c.judge()
 	}
-	c := comparison{old: old, new: new, shared: shared, al: align(old.tokens, new.tokens)}
-	v := c.judge()
+	if v.Relation == Compatible || v.Relation == Uncertain {
+		if s, ok := sameInAnyOrder(old, new); ok {
+			v = s
+		}
+	}
+	if _, open := unsettled[v.Rule]; open && v.Relation == Compatible && sameTopic {
+		if s, ok := suspect(old, new); ok {
+			v = s
+		}
+	}
 	if old.capped || new.capped {
 		switch v.Relation {
 		case Duplicate, Refinement, Contradiction:
@@ -48,6 +57,10 @@ func Compare(old, new *Parsed) Verdict {
 	}
 	return v
 }
+
+// unsettled are the rules that call statements compatible for want of evidence
+// and not by evidence: a sign of opposition outweighs them.
+var unsettled = set("different-matters other-subject less-specific other-scope narrower-subject")
 
 // ownSubject is how many content words a statement needs to be understood
 // without its topic.
@@ -90,7 +103,7 @@ func apart(old, new *Parsed) (Verdict, bool) {
 		return Verdict{Compatible, "modality", fmt.Sprintf("%q makes one statement a plan or a guess", old.modal+new.modal)}, true
 	case old.question != new.question:
 		return Verdict{Compatible, "question", "one of the two is a question"}, true
-	case old.past && !old.present && new.present && !new.past, new.past && !new.present && old.present && !old.past:
+	case new.reversal == "" && (old.past && !old.present && new.present && !new.past || new.past && !new.present && old.present && !old.past):
 		return Verdict{Compatible, "tense", "one statement speaks of the past, the other of the present"}, true
 	}
 	return Verdict{}, false
@@ -454,7 +467,7 @@ func (c *comparison) sameWords(t tally) Verdict {
 		if x.double != y.double {
 			return Verdict{Uncertain, "double-negation", fmt.Sprintf("%q is negated twice in one statement", x.surface)}
 		}
-		if x.prep != y.prep && directional(x.prep) && directional(y.prep) {
+		if x.prep != y.prep && (directional(x.prep) && directional(y.prep) || x.prep == "by" || y.prep == "by") {
 			return Verdict{Uncertain, "direction", fmt.Sprintf("%q became %q before %q", x.prep, y.prep, x.surface)}
 		}
 	}
@@ -585,6 +598,9 @@ func (c *comparison) openValue(h hunk) string {
 		return "in the subject, which may name another thing"
 	case h.i0 == 0:
 		return "as the first word, which may name another thing"
+	}
+	if x.amount.dim == dimPeriod && h.i1 < len(ts) && ts[h.i1].prep == "" && !ts[h.i1].comma {
+		return "before a noun, and there may be both"
 	}
 	before := ts[h.i0-1]
 	if next := h.i1; (next < len(ts) && ts[next].scope == scopeCalendar || before.scope == scopeCalendar) && x.kind == kindNumber && (!c.old.hasVerb || c.old.past) {

@@ -28,23 +28,25 @@ const (
 
 // token is a word of a statement that carries content.
 type token struct {
-	surface string // as the index holds it
-	stem    string
-	id      uint64 // equal for words that say the same
-	kind    kind
-	amount  quantity // of a number
-	scope   scope
-	neg     bool   // negated
-	double  bool   // negated twice, which speakers do not always mean
-	accents string // the spelling with its accents, "" when it has none
-	paired  bool   // read as the negation of its complement
-	pred    bool   // stands at or after the first verb
-	verb    bool   // is a verb that the rules know
-	comma   bool   // punctuation stands before it
-	quoted  bool   // stands in quotation marks
-	prep    string // the function word before it
-	be      bool   // a form of to be, in the singular, stands before it
-	capital bool   // begins with a capital inside a sentence
+	surface  string // as the index holds it
+	stem     string
+	id       uint64 // equal for words that say the same
+	concept  uint64 // equal for words of one concept, 0 for none
+	kind     kind
+	amount   quantity // of a number
+	scope    scope
+	neg      bool   // negated
+	excepted bool   // follows "without"
+	double   bool   // negated twice, which speakers do not always mean
+	accents  string // the spelling with its accents, "" when it has none
+	paired   bool   // read as the negation of its complement
+	pred     bool   // stands at or after the first verb
+	verb     bool   // is a verb that the rules know
+	comma    bool   // punctuation stands before it
+	quoted   bool   // stands in quotation marks
+	prep     string // the function word before it
+	be       bool   // a form of to be, in the singular, stands before it
+	capital  bool   // begins with a capital inside a sentence
 }
 
 // Parsed is the analysis of one statement, made once and compared with many.
@@ -71,6 +73,10 @@ type Parsed struct {
 	modal    string
 	reversal string
 	question bool
+
+	limitless  string
+	stance     stance
+	stanceWord string
 }
 
 // Parse analyses a statement.
@@ -92,7 +98,7 @@ func Parse(s Statement) *Parsed {
 }
 
 func (p *Parsed) analyse(content string) {
-	content = strings.ToValidUTF8(content, "\uFFFD")
+	content = spellOut(strings.ToValidUTF8(content, "\uFFFD"))
 	if len(content) > maxRunes {
 		n := 0
 		for i := range content {
@@ -105,14 +111,17 @@ func (p *Parsed) analyse(content string) {
 		}
 	}
 	p.folded = text.Key(content)
-	p.ended, _ = find(p.folded, pastMarkers)
+	main, _, _ := strings.Cut(p.folded, ";")
+	p.ended, _ = find(main, pastMarkers)
 	if p.ended == "" {
 		p.ended, _ = opens(p.folded, pastOpeners)
 	}
 	p.additive, _ = find(p.folded, additiveMarkers)
-	p.report, _ = find(p.folded, reportMarkers)
+	p.report, _ = find(main, reportMarkers)
 	p.modal, _ = find(p.folded, modalMarkers)
 	p.reversal, _ = find(p.folded, reversalMarkers)
+	p.limitless, _ = find(p.folded, limitlessMarkers)
+	p.stance, p.stanceWord = stanceOf(p.folded)
 	if strings.HasPrefix(p.folded, `"`) || strings.HasPrefix(p.folded, "“") || strings.HasPrefix(p.folded, "«") || strings.HasPrefix(p.folded, "> ") || strings.HasPrefix(p.folded, "「") {
 		if p.report == "" {
 			p.report = "quotation marks"
@@ -172,6 +181,7 @@ type builder struct {
 	words   []word
 
 	negate  bool // a negation waits for its word
+	except  bool // that negation is "without"
 	double  bool
 	accents string
 	be      bool  // a form of to be was seen since the last token
@@ -239,6 +249,11 @@ func (b *builder) step(i int) int {
 		b.bound = bd
 		return n
 	}
+	if q, n, ok := b.period(i); ok {
+		b.add(token{surface: b.phrase(i, n), stem: q.canonical(), kind: kindNumber, amount: q}, q.canonical())
+		b.prevEnd = b.words[i+n-1].end
+		return n
+	}
 	s := w.surface
 	r, size := utf8.DecodeRuneInString(s)
 
@@ -258,6 +273,7 @@ func (b *builder) step(i int) int {
 	}
 	switch n := negationOf(s, b.surface(i-1), b.surface(i+1)); n {
 	case negNext:
+		_, b.except = excepting[s]
 		b.double = b.double || b.negate
 		b.negate = !b.negate
 		return 1
@@ -282,11 +298,15 @@ func (b *builder) step(i int) int {
 	if q, n, ok := b.number(i); ok {
 		q.bound = b.bound
 		b.bound = boundExact
+		if bd, more := b.boundAfter(i + n); more > 0 {
+			q.bound, n = bd, n+more
+		}
 		t := token{surface: b.words[i].surface, stem: q.canonical(), kind: kindNumber, amount: q}
 		if y := q.value; n == 1 && q.dim == dimNone && y >= 1900 && y < 2100 && len(s) == 4 {
 			t.scope = scopeCalendar
 		}
 		b.add(t, q.canonical())
+		b.prevEnd = b.words[i+n-1].end
 		return n
 	}
 	month := b.month(i, s)
@@ -315,7 +335,7 @@ func (b *builder) step(i int) int {
 	}
 	canonical := t.stem
 	if _, rest, ok := strings.Cut(s, "://"); ok && rest != "" {
-		canonical = rest
+		canonical = strings.TrimSuffix(rest, "/")
 	}
 	if c, ok := synonyms[canonical]; ok {
 		canonical = c
@@ -347,10 +367,14 @@ func (b *builder) step(i int) int {
 
 // add appends a token with what waited for it.
 func (b *builder) add(t token, canonical string) {
-	h := fnv.New64a()
-	h.Write([]byte(canonical))
-	t.id = h.Sum64()
-	t.neg, t.double = b.negate, b.double
+	t.id = hashOf(canonical)
+	if c, ok := concepts[t.surface]; ok {
+		t.concept = hashOf(c)
+	} else if c, ok := concepts[t.stem]; ok {
+		t.concept = hashOf(c)
+	}
+	t.neg, t.double, t.excepted = b.negate, b.double, b.negate && b.except
+	b.except = false
 	t.accents = b.accents
 	t.be = b.be
 	t.pred = b.verb
@@ -360,6 +384,12 @@ func (b *builder) add(t token, canonical string) {
 	b.negate, b.double, b.comma, b.be, b.accents = false, false, false, false, ""
 	b.prep = ""
 	b.p.tokens = append(b.p.tokens, t)
+}
+
+func hashOf(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
 }
 
 func (b *builder) negateLast() {
@@ -396,7 +426,16 @@ func (b *builder) gap(start int) bool {
 // number reads a quantity at word i and the unit after it.
 func (b *builder) number(i int) (quantity, int, bool) {
 	w := b.words[i]
+	if q, ok := duals[w.surface]; ok {
+		return q, 1, true
+	}
 	q, ok := parseQuantity(w.surface)
+	if !ok && b.unitArticle(i) {
+		u, _ := unitOf(b.surface(i + 1))
+		q.value = 1
+		q.apply(u)
+		return q, 2, true
+	}
 	if !ok {
 		v, isWord := numberWords[w.surface]
 		if !isWord && !b.oneOf(i) {
@@ -422,13 +461,13 @@ func (b *builder) number(i int) (quantity, int, bool) {
 		return q, 1, true
 	}
 	switch next.surface {
-	case "am", "pm":
+	case "am", "pm", "a.m", "p.m":
 		if q.value <= 12 {
 			h := q.value
 			if h == 12 {
 				h = 0
 			}
-			if next.surface == "pm" {
+			if next.surface[0] == 'p' {
 				h += 12
 			}
 			return quantity{value: h * 60, dim: dimClock}, 2, true
@@ -447,6 +486,56 @@ func (b *builder) number(i int) (quantity, int, bool) {
 		return q, 2, true
 	}
 	return q, 1, true
+}
+
+// unitArticle reports an article that counts the unit of time after it.
+func (b *builder) unitArticle(i int) bool {
+	u, ok := unitOf(b.surface(i + 1))
+	if !ok || u.dim != dimTime && u.dim != dimMonths || len(b.surface(i+1)) < 2 {
+		return false
+	}
+	switch s := b.surface(i); s {
+	case "a", "an", "one":
+		_, opens := unitOpeners[b.surface(i-1)]
+		return opens || s == "one"
+	default:
+		_, article := unitArticles[s]
+		return article
+	}
+}
+
+// boundAfter reads the words that bound the number before them: 18 or later.
+func (b *builder) boundAfter(i int) (bound, int) {
+	if i+1 >= len(b.words) {
+		return boundExact, 0
+	}
+	switch b.surface(i) {
+	case "or", "oder", "ou", "o", "или", "veya", "یا", "او", "أو", "and", "und", "et", "y", "и", "या":
+	default:
+		return boundExact, 0
+	}
+	next := b.surface(i + 1)
+	if _, up := upwards[next]; up {
+		return boundAtLeast, 2
+	}
+	if _, down := downwards[next]; down {
+		return boundAtMost, 2
+	}
+	return boundExact, 0
+}
+
+var (
+	upwards   = set("later newer more above higher up neuer höher mehr später plus supérieur ultérieur más mas posterior superior выше новее более больше üstü sonrası yenisi بالاتر بیشتر جدیدتر أحدث أعلى أكثر")
+	downwards = set("less fewer below lower older earlier älter weniger niedriger moins inférieur antérieur menos anterior inferior ниже меньше старше altı پایین‌تر کمتر أقل कम")
+)
+
+// phrase returns the n words from i as they are compared.
+func (b *builder) phrase(i, n int) string {
+	parts := make([]string, n)
+	for k := range parts {
+		parts[k] = b.surface(i + k)
+	}
+	return strings.Join(parts, " ")
 }
 
 // oneOf tells the numeral one from the pronoun: one approval, but not the one,
@@ -480,11 +569,43 @@ func (b *builder) boundPhrase(i int) (words int, bd bound, ok bool) {
 		if !isNum {
 			_, isNum = numberWords[b.words[next].surface]
 		}
-		if isNum {
+		if isNum || b.unitArticle(next) {
+			if bd, turned := turnedBound[p.bound]; turned && comparative(p.words) && b.takeNegation() {
+				return len(p.words), bd, true
+			}
 			return len(p.words), p.bound, true
 		}
 	}
 	return 0, 0, false
+}
+
+// turnedBound is what a negation makes of a bound: not more than is at most.
+var turnedBound = map[bound]bound{boundAtLeast: boundAtMost, boundAtMost: boundAtLeast}
+
+// comparative reports a bound that compares (more than, fewer than).
+func comparative(words []string) bool {
+	switch words[0] {
+	case "more", "less", "fewer", "over":
+		return true
+	}
+	return false
+}
+
+// takeNegation takes the negation off the clause's verb when it negates the
+// comparison: "must not use more than".
+func (b *builder) takeNegation() bool {
+	if b.negate {
+		b.negate = false
+		return true
+	}
+	if n := len(b.p.tokens); n > 0 && b.p.tokens[n-1].neg && !b.p.tokens[n-1].paired && !b.comma {
+		b.p.tokens[n-1].neg = false
+		if b.p.must { // must not do more than: may do at most
+			b.p.must, b.p.may = false, true
+		}
+		return true
+	}
+	return false
 }
 
 var boundPhrases = buildBoundPhrases()

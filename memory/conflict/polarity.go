@@ -39,6 +39,9 @@ hiç asla`)
 	return m
 }
 
+// excepting are the negations that name a condition.
+var excepting = set("without ohne sans sin без بدون دون بغیر बिना olmadan unless")
+
 // negationOf reports whether and how the word negates. prev and next are its
 // neighbours, function words included.
 func negationOf(w, prev, next string) negation {

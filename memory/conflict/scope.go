@@ -2,6 +2,8 @@ package conflict
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/polyphony-memory/polyphony/memory/text"
 )
@@ -106,6 +108,14 @@ var reversalMarkers = keyed(
 	"took over", "taken over", "gave up", "discontinued", "scrapped", "rolled back", "postponed", "slipped", "delayed", "obsolete", "wrong", "false",
 	"nicht mehr", "abgeschafft", "ersetzt", "umgestellt", "ne plus", "n'est plus", "remplacé", "abandonné", "ya no", "reemplazado", "больше не",
 	"отказались", "заменили", "перешли", "artık", "دیگر", "منتقل", "اب", "لم يعد", "لم تعد", "अब",
+	"put off", "put back", "brought forward", "pushed back", "handed over", "handed to", "given up", "is gone", "are gone", "was cut", "were cut", "rewritten",
+	"turned off", "shut down", "superseded", "phased out", "ended", "has left", "left the", "ported",
+	"verschoben", "vertagt", "aufgegeben", "eingestellt", "übergeben", "abgelöst", "umgezogen", "stillgelegt", "reporté", "reportée", "arrêté", "arrêtée", "supprimé", "migré",
+	"déplacé", "a quitté", "aplazado", "aplazada", "cancelado", "dejamos", "dejó", "migramos", "trasladado", "sustituido", "pospuesto",
+	"перенесли", "перенесён", "перенесен", "перенесена", "остановили", "прекратили", "отменили", "отменён", "переписан", "передали", "убрали",
+	"ertelendi", "kaldırıldı", "bırakıldı", "bıraktık", "taşındı", "taşıdık", "durduruldu", "geçtik", "لغو شد", "متوقف شد", "جایگزین", "به تعویق", "منتقل شد", "کنار گذاشت", "کنار گذاشتیم",
+	"أوقفنا", "توقفنا", "ألغينا", "ألغي", "نقلنا", "انتقلنا", "استبدلنا", "تأجل", "بند کر دیا", "ملتوی", "چھوڑ دیا", "बंद कर दिया", "स्थगित", "छोड़ दिया", "बदल दिया",
+	"推迟", "停止使用", "更换", "搬到", "改由", "延期", "中止", "交代", "切り替え", "引き継",
 	"不再", "取消", "停用", "废弃", "迁移", "改为", "换成", "改成", "廃止", "変わ", "移行", "やめ", "変更", "더 이상", "변경",
 )
 
@@ -137,13 +147,21 @@ func find(folded string, markers []string) (string, bool) {
 	return "", false
 }
 
-// edge reports that no letter or digit stands at byte i.
+// edge reports that no letter, mark or digit stands where a word ends: at byte
+// i, or, when i is inside a character, in the character that ends there.
 func edge(s string, i int) bool {
 	if i < 0 || i >= len(s) {
 		return true
 	}
 	c := s[i]
-	return c < 0x80 && c != '_' && !('a' <= c && c <= 'z') && !isDigit(c)
+	if c < utf8.RuneSelf {
+		return c != '_' && !('a' <= c && c <= 'z') && !isDigit(c)
+	}
+	for !utf8.RuneStart(s[i]) {
+		i--
+	}
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '\u200c'
 }
 
 // opens returns the marker that the statement begins with.
