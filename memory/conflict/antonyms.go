@@ -66,11 +66,26 @@ func stemPairs(list string) map[string][]string {
 	return m
 }
 
+// positives are the first words of the complements with the one that stands
+// for all that share a second: what is not forbidden is allowed as much as
+// permitted.
+var positives = func() map[string]string {
+	m := make(map[string]string)
+	for _, firsts := range complements {
+		for _, p := range firsts {
+			if c, ok := m[p]; !ok || firsts[0] < c {
+				m[p] = firsts[0]
+			}
+		}
+	}
+	return m
+}()
+
 // positiveOf returns the positive side of a complement whose negative side is
 // stem.
 func positiveOf(stem string) (string, bool) {
 	if p, ok := complements[stem]; ok {
-		return p[0], true
+		return positives[p[0]], true
 	}
 	return "", false
 }

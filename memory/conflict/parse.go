@@ -346,6 +346,8 @@ func (b *builder) step(i int) int {
 		canonical = pos
 		t.paired = true
 		b.negate = !b.negate
+	} else if pos, ok := positives[t.stem]; ok && t.kind == kindWord {
+		canonical = pos
 	}
 	if c, _ := utf8.DecodeRuneInString(b.content[w.start:]); unicode.IsUpper(c) && i > 0 && !b.gapBefore(i) {
 		t.capital = true
