@@ -2,6 +2,7 @@ package conflict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -41,6 +42,8 @@ func Compare(old, new *Parsed) Verdict {
 	}
 	if v.Relation == Compatible || v.Relation == Uncertain {
 		if s, ok := sameInAnyOrder(old, new); ok {
+			v = s
+		} else if s, ok := member(old, new); ok && sameTopic {
 			v = s
 		}
 	}
@@ -152,7 +155,34 @@ func (c *comparison) judge() Verdict {
 	case len(t.words) == 0 && t.deletions > 0 && t.insertions == 0 && len(t.flips) == 0 && len(t.opposites) == 0:
 		return Verdict{Compatible, "less-specific", "the newer statement says less than the older one"}
 	}
+	if v, ok := c.widerDenial(t); ok {
+		return v
+	}
 	return c.doubtful(t)
+}
+
+// widerDenial finds a newer statement that denies in general what the older
+// one says with more detail: who does not renew does not renew each March.
+func (c *comparison) widerDenial(t tally) (Verdict, bool) {
+	if len(t.flips) != 1 || t.subjectFlips > 0 || len(t.words)+len(t.values)+len(t.opposites) > 0 || t.deletions == 0 || t.leading || t.beforeVerb || t.tight || t.broken {
+		return Verdict{}, false
+	}
+	f := t.flips[0]
+	x, y := &c.old.tokens[f[0]], &c.new.tokens[f[1]]
+	if !y.neg || x.neg || y.double {
+		return Verdict{}, false
+	}
+	for _, h := range c.al.hunks {
+		if h.deletion() && h.i0 <= f[0] {
+			return Verdict{}, false
+		}
+		for _, t := range c.old.tokens[h.i0:h.i1] {
+			if t.scope == scopeEnvironment || t.neg || beneficiary(t.prep) {
+				return Verdict{}, false
+			}
+		}
+	}
+	return Verdict{Contradiction, "polarity", fmt.Sprintf("%q is affirmed in the older statement and negated in general in the newer one", x.surface)}, true
 }
 
 // sort sorts the differences.
@@ -179,7 +209,7 @@ func (c *comparison) sort() tally {
 			if c.new.hasVerb && !b[h.j0].pred && !b[h.j0].comma && (h.i0 == 0 || !a[h.i0-1].pred) && !t.leading && h.i0 > 0 {
 				t.beforeVerb = true
 			}
-			if !b[h.j0].comma {
+			if !b[h.j0].comma && !b[h.j0].contrast {
 				t.tight = true
 			}
 			if h.i0 > 0 && h.i1 < len(a) && b[h.j1].comma && !a[h.i1].comma && !b[h.j0].comma {
@@ -612,7 +642,7 @@ func (c *comparison) openValue(h hunk) string {
 	if x.kind == kindName && !isHash(x.surface) && !isVersion(x.surface) && numberedName(x.surface, y.surface) {
 		return "which may name another thing"
 	}
-	if _, only := find(c.old.folded, exclusivity); !only && (x.kind == kindName || (x.amount.dim == dimNone && x.prep == "" && !before.verb && before.kind == kindWord)) {
+	if c.old.marks[markOnly] == "" && (x.kind == kindName || (x.amount.dim == dimNone && x.prep == "" && !before.verb && before.kind == kindWord)) {
 		for k := h.i0 - 1; k >= 0; k-- {
 			if ts[k].verb {
 				if pluralVerb(ts[k].stem) {
@@ -763,8 +793,7 @@ func (c *comparison) exclusiveNew(h hunk) bool {
 	if h.j1-h.j0 != 2 {
 		return false
 	}
-	_, ok := find(c.new.tokens[h.j1-1].surface, exclusivity)
-	return ok
+	return slices.Contains(exclusivity, c.new.tokens[h.j1-1].surface)
 }
 
 // slot returns the property whose value stands at i: "the port is", "the owner

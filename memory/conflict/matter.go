@@ -19,8 +19,9 @@ type matter struct {
 
 // compareMatter pairs the words of two statements without regard to order.
 func compareMatter(old, new *Parsed) matter {
-	m := matter{old: old, new: new, a: strong(old.tokens), b: strong(new.tokens)}
-	m.inA, m.inB = make([]bool, len(m.a)), make([]bool, len(m.b))
+	m := matter{old: old, new: new, a: old.strong, b: new.strong}
+	in := make([]bool, len(m.a)+len(m.b))
+	m.inA, m.inB = in[:len(m.a)], in[len(m.a):]
 	ways := []func(x, y *token) bool{sameWord, alike}
 	if lasts(m.a) && lasts(m.b) {
 		ways = append(ways, sameTerm)
@@ -43,7 +44,7 @@ func sameWord(x, y *token) bool { return x.id == y.id }
 // alike reports words of one family: approve and approval, a noun and its
 // cases. It is enough to suspect something, never to merge.
 func alike(x, y *token) bool {
-	if x.kind != kindWord || y.kind != kindWord {
+	if x.kind != kindWord || y.kind != kindWord || x.stem[0] != y.stem[0] && x.concept == 0 {
 		return false
 	}
 	if x.concept != 0 && x.concept == y.concept {
@@ -375,7 +376,7 @@ func (m *matter) measures(i, j int) bool {
 func (m *matter) counts(i, j int) bool {
 	for _, p := range m.pairs {
 		x, y := p[0]-i, p[1]-j
-		if (x == 1 || x == -1) && (y == 1 || y == -1) && !enumerates(m.a[p[0]]) {
+		if (x == 1 || x == -1) && (y == 1 || y == -1) && (!enumerates(m.a[p[0]]) || m.a[i].amount.bound != boundExact) {
 			return true
 		}
 	}
@@ -411,7 +412,7 @@ var dayWords = stems("day days tag tage jour jours día días день дни д
 // weakVerbs say so little that two statements may differ in them.
 var weakVerbs = stems(`use uses used have has had get gets got make makes made do does done put go goes come happen happens take takes took run runs
 work works live lives lie lies sit sits be become give gives set let
-nutzt verwendet benutzt macht wird haben gibt utilise fait usa utiliza hace использует kullanıyor yapılır استفاده کند داریم استعمال उपयोग`)
+nutzt verwendet benutzt macht wird haben gibt utilise fait usa utiliza hace использует kullanıyor yapılır استفاده کند داریم استعمال उपयोग करना किया जा जाता जाती होता होती करता करती करते کرنا کیا جا جاتا جاتی ہوتا ہوتی کرتا کرتی`)
 
 // concepts are words for one thing across word classes. They help to see what
 // two statements speak of; nothing is merged by them.

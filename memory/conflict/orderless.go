@@ -1,6 +1,9 @@
 package conflict
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // sameInAnyOrder finds statements that say the same with their words in
 // another order: "the data team is headed by Jonas", "remote staff must use the
@@ -10,10 +13,14 @@ import "fmt"
 // A). So either the words that name things keep their order, or the grammar
 // shows why they do not.
 func sameInAnyOrder(old, new *Parsed) (Verdict, bool) {
-	if old.stance != new.stance || (old.additive == "") != (new.additive == "") || (old.reversal == "") != (new.reversal == "") || limited(old) != limited(new) {
+	turned := old.stance.against(new.stance)
+	if old.stance != new.stance && !turned || !turned && (old.additive == "") != (new.additive == "") || (old.reversal == "") != (new.reversal == "") || (old.marks[markOnly] == "") != (new.marks[markOnly] == "") {
 		return Verdict{}, false
 	}
-	a, b := bearing(old), bearing(new)
+	if d := len(old.strong) - len(new.strong); d > 3 || d < -3 || common(old.strong, new.strong) < 2 {
+		return Verdict{}, false
+	}
+	a, b := classless(bearing(old), bearing(new))
 	if len(a) < 2 || len(a) != len(b) {
 		return Verdict{}, false
 	}
@@ -42,6 +49,9 @@ func sameInAnyOrder(old, new *Parsed) (Verdict, bool) {
 	} else if !inOrder(a, at) && !pairOnly(a, old, new) && !again || !again && otherRole(a, b, at) {
 		return Verdict{}, false
 	}
+	if turned {
+		return Verdict{Contradiction, "stance", fmt.Sprintf("of the same one statement %s (%q), the other %s (%q)", old.stance, old.stanceWord, new.stance, new.stanceWord)}, true
+	}
 	if old.stance != stanceNone {
 		return Verdict{Duplicate, "same-rule", fmt.Sprintf("both statements have the same content words, and each %s (%q, %q)", old.stance, old.stanceWord, new.stanceWord)}, true
 	}
@@ -51,10 +61,17 @@ func sameInAnyOrder(old, new *Parsed) (Verdict, bool) {
 // bearing are the words that two ways to say a thing have in common: without
 // weak verbs and the words of the stance.
 func bearing(p *Parsed) []token {
-	ts := strong(p.tokens)
-	out := ts[:0]
+	ts := p.strong
+	priced := false
+	for i := range ts {
+		priced = priced || ts[i].amount.dim == dimMoney
+	}
+	out := make([]token, 0, len(ts))
 	for _, t := range ts {
 		if _, word := stanceWords[t.surface]; word && p.stance != stanceNone {
+			continue
+		}
+		if _, price := priceWords[t.stem]; price && priced && !t.neg {
 			continue
 		}
 		out = append(out, t)
@@ -62,9 +79,82 @@ func bearing(p *Parsed) []token {
 	return out
 }
 
-func limited(p *Parsed) bool {
-	_, ok := find(p.folded, exclusivity)
-	return ok
+// priceWords add nothing to an amount of money.
+var priceWords = stems("cost costs price prices priced kosten kostet preis coûte prix cuesta precio стоит цена fiyat قیمت ثمن")
+
+// classNouns say what kind of thing a name is; they may be left out after it.
+var classNouns = stems("service job plan app application module component tool endpoint dienst modul travail módulo servicio сервис модуль servisi")
+
+// classless leaves out the class noun after a name that both statements have
+// when only one of them has the noun: the payments service, payments.
+func classless(a, b []token) (x, y []token) {
+	drop := func(ts, other []token) []token {
+		out := make([]token, 0, len(ts))
+		for i, t := range ts {
+			if _, class := classNouns[t.stem]; class && i > 0 && t.prep == "" && !t.comma && !t.neg && !holds(other, t.id) && bare(other, ts[i-1].id) {
+				continue
+			}
+			out = append(out, t)
+		}
+		return out
+	}
+	return drop(a, b), drop(b, a)
+}
+
+func holds(ts []token, id uint64) bool {
+	for i := range ts {
+		if ts[i].id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// bare reports that the word of the id stands in ts with no noun after it.
+func bare(ts []token, id uint64) bool {
+	for i := range ts {
+		if ts[i].id == id {
+			return i+1 == len(ts) || ts[i+1].kind == kindNumber || ts[i+1].prep != "" || ts[i+1].comma || ts[i+1].verb || ts[i+1].be
+		}
+	}
+	return false
+}
+
+// memberMarkers say that there are others besides.
+var memberMarkers = keyed("one of the", "among the", "einer der", "eine der", "l'un des", "l'une des", "uno de los", "una de las", "один из", "одна из", "یکی از", "أحد", "إحدى")
+
+// member finds a list that holds the one of whom the older statement says that
+// he is among others: one of the owners, and both owners.
+func member(old, new *Parsed) (Verdict, bool) {
+	mark := old.marks[markMember]
+	if mark == "" || old.stance != new.stance || new.reversal != "" || old.reversal != "" {
+		return Verdict{}, false
+	}
+	m := compareMatter(old, new)
+	rest := 0
+	for i := range m.a {
+		if !m.inA[i] && m.a[i].kind != kindNumber && !strings.Contains(mark, m.a[i].surface) {
+			return Verdict{}, false
+		}
+	}
+	for _, p := range m.pairs {
+		if m.a[p[0]].neg || m.b[p[1]].neg {
+			return Verdict{}, false
+		}
+	}
+	for j := range m.b {
+		if m.inB[j] {
+			continue
+		}
+		if !m.b[j].capital || m.b[j].prep != "" && m.b[j].prep != "and" && m.b[j].prep != "und" && m.b[j].prep != "et" && m.b[j].prep != "y" {
+			return Verdict{}, false
+		}
+		rest++
+	}
+	if rest == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{Refinement, "membership", fmt.Sprintf("%q leaves room for others, and the newer statement names them", mark)}, true
 }
 
 // otherRole reports a word that stands in another relation: from it, to it.
@@ -111,7 +201,7 @@ func pairOnly(a []token, old, new *Parsed) bool {
 			names++
 		}
 	}
-	return names <= 2 && len(strong(old.tokens)) == len(old.tokens) && len(strong(new.tokens)) == len(new.tokens)
+	return names <= 2 && len(old.strong) == len(old.tokens) && len(new.strong) == len(new.tokens)
 }
 
 // agent returns the place of the word that "by" names as the one who acts, in

@@ -43,6 +43,7 @@ type token struct {
 	pred     bool   // stands at or after the first verb
 	verb     bool   // is a verb that the rules know
 	comma    bool   // punctuation stands before it
+	contrast bool   // "but" stands before it: not this but that
 	quoted   bool   // stands in quotation marks
 	prep     string // the function word before it
 	be       bool   // a form of to be, in the singular, stands before it
@@ -57,7 +58,9 @@ type Parsed struct {
 	repo   string
 
 	tokens []token
-	folded string // the key form, for markers
+	strong []token // those that carry content, see strong
+	folded string // the key form
+	marks  marks
 	denied *Parsed
 	capped bool // not all of the statement was analysed
 
@@ -98,7 +101,7 @@ func Parse(s Statement) *Parsed {
 }
 
 func (p *Parsed) analyse(content string) {
-	content = spellOut(strings.ToValidUTF8(content, "\uFFFD"))
+	content = oneForm(spellOut(strings.ToValidUTF8(content, "\uFFFD")))
 	if len(content) > maxRunes {
 		n := 0
 		for i := range content {
@@ -111,17 +114,13 @@ func (p *Parsed) analyse(content string) {
 		}
 	}
 	p.folded = text.Key(content)
-	main, _, _ := strings.Cut(p.folded, ";")
-	p.ended, _ = find(main, pastMarkers)
+	p.marks = phrases.scan(p.folded)
+	p.ended, p.additive, p.report = p.marks[markPast], p.marks[markAdditive], p.marks[markReport]
+	p.modal, p.reversal, p.limitless = p.marks[markModal], p.marks[markReversal], p.marks[markLimitless]
+	p.stance, p.stanceWord = p.marks.stance()
 	if p.ended == "" {
 		p.ended, _ = opens(p.folded, pastOpeners)
 	}
-	p.additive, _ = find(p.folded, additiveMarkers)
-	p.report, _ = find(main, reportMarkers)
-	p.modal, _ = find(p.folded, modalMarkers)
-	p.reversal, _ = find(p.folded, reversalMarkers)
-	p.limitless, _ = find(p.folded, limitlessMarkers)
-	p.stance, p.stanceWord = stanceOf(p.folded)
 	if strings.HasPrefix(p.folded, `"`) || strings.HasPrefix(p.folded, "“") || strings.HasPrefix(p.folded, "«") || strings.HasPrefix(p.folded, "> ") || strings.HasPrefix(p.folded, "「") {
 		if p.report == "" {
 			p.report = "quotation marks"
@@ -131,10 +130,14 @@ func (p *Parsed) analyse(content string) {
 
 	b := builder{p: p, content: content, words: split(content)}
 	b.run()
+	if p.stanceWord == "may" && !p.may {
+		p.stance, p.stanceWord = stanceNone, "" // the month
+	}
 	if len(p.tokens) > maxTokens {
 		p.tokens = p.tokens[:maxTokens]
 		p.capped = true
 	}
+	p.strong = strong(p.tokens)
 }
 
 // word is a word of the text, function words included.
@@ -180,18 +183,19 @@ type builder struct {
 	content string
 	words   []word
 
-	negate  bool // a negation waits for its word
-	except  bool // that negation is "without"
-	double  bool
-	accents string
-	be      bool  // a form of to be was seen since the last token
-	bound   bound // a bound waits for its number
-	prep    string
-	comma   bool // punctuation was seen since the last token
-	verb    bool // a verb was seen
-	aux     bool // an auxiliary was seen
-	prevEnd int
-	quote   bool
+	negate   bool // a negation waits for its word
+	except   bool // that negation is "without"
+	double   bool
+	accents  string
+	be       bool  // a form of to be was seen since the last token
+	bound    bound // a bound waits for its number
+	prep     string
+	contrast bool // "but" was seen since the last token
+	comma    bool // punctuation was seen since the last token
+	verb     bool // a verb was seen
+	aux      bool // an auxiliary was seen
+	prevEnd  int
+	quote    bool
 }
 
 func (b *builder) surface(i int) string {
@@ -279,6 +283,9 @@ func (b *builder) step(i int) int {
 		return 1
 	case negPrev:
 		b.negateLast()
+		if _, except := excepting[s]; except && len(b.p.tokens) > 0 {
+			b.p.tokens[len(b.p.tokens)-1].excepted = true
+		}
 		return 1
 	case negSelf:
 		s = positiveForm(s)
@@ -314,7 +321,9 @@ func (b *builder) step(i int) int {
 		b.verbs(s)
 	}
 	if !month && b.light(i, s) {
-		if _, ok := articles[s]; !ok {
+		if _, but := contrasting[s]; but {
+			b.contrast = true
+		} else if _, ok := articles[s]; !ok {
 			b.prep = s
 		}
 		b.be = b.be || isBe(s)
@@ -382,6 +391,7 @@ func (b *builder) add(t token, canonical string) {
 	t.pred = b.verb
 	t.prep = b.prep
 	t.quoted = b.quote
+	t.contrast, b.contrast = b.contrast, false
 	t.comma = b.comma
 	b.negate, b.double, b.comma, b.be, b.accents = false, false, false, false, ""
 	b.prep = ""
@@ -600,8 +610,12 @@ func (b *builder) takeNegation() bool {
 		b.negate = false
 		return true
 	}
-	if n := len(b.p.tokens); n > 0 && b.p.tokens[n-1].neg && !b.p.tokens[n-1].paired && !b.comma {
-		b.p.tokens[n-1].neg = false
+	for k := len(b.p.tokens) - 1; k >= 0 && !b.comma && !b.p.tokens[k].comma; k-- {
+		t := &b.p.tokens[k]
+		if !t.neg || t.paired || t.excepted {
+			continue
+		}
+		t.neg = false
 		if b.p.must { // must not do more than: may do at most
 			b.p.must, b.p.may = false, true
 		}
@@ -702,8 +716,13 @@ func (b *builder) light(i int, s string) bool {
 	if s == "a" && i > 0 && b.content[b.words[i].start] == 'A' {
 		return false // service A
 	}
+	if s == "own" && i > 0 {
+		if _, my := possessives[b.surface(i-1)]; !my {
+			return false // they own it
+		}
+	}
 	if _, ok := significant[s]; ok {
-		return false
+		return s == "after" && b.isNumber(i+1) // expires after 5 minutes: the amount says it
 	}
 	if _, ok := lightWords[s]; ok {
 		return true
@@ -712,6 +731,16 @@ func (b *builder) light(i int, s string) bool {
 		return false
 	}
 	return text.Stop(s)
+}
+
+// isNumber reports a number at word i.
+func (b *builder) isNumber(i int) bool {
+	_, ok := b.plainNumber(i)
+	if !ok {
+		q, is := parseQuantity(b.surface(i))
+		ok = is && q.dim != dimClock
+	}
+	return ok || b.unitArticle(i)
 }
 
 // isWordCompound reports plain words joined by hyphens.

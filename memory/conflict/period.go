@@ -13,7 +13,7 @@ func (b *builder) period(i int) (q quantity, words int, ok bool) {
 	if v, found := adverbs[s]; found {
 		return v, 1, true
 	}
-	if _, each := eachWords[s]; each {
+	if _, each := eachWords[s]; each && !b.rate() {
 		n, at := 1.0, i+1
 		if v, isNumber := b.plainNumber(at); isNumber {
 			n, at = v, at+1
@@ -34,6 +34,18 @@ func (b *builder) period(i int) (q quantity, words int, ok bool) {
 		return q, at - i + 1, true
 	}
 	return q, 0, false
+}
+
+// rate reports a number earlier in the clause: 45 a seat each month is a rate.
+func (b *builder) rate() bool {
+	for k := len(b.p.tokens) - 1; k >= 0 && !b.comma; k-- {
+		if t := &b.p.tokens[k]; t.kind == kindNumber && (t.amount.dim == dimMoney || t.amount.dim == dimNone) {
+			return true
+		} else if t.comma {
+			break
+		}
+	}
+	return false
 }
 
 // times reads "once" or "three times" and returns where it ends.

@@ -2,8 +2,6 @@ package conflict
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/polyphony-memory/polyphony/memory/text"
 )
@@ -125,43 +123,6 @@ func keyed(words ...string) []string {
 		out[i] = text.Key(w)
 	}
 	return out
-}
-
-// find returns the first marker that stands in folded as whole words; scripts
-// that put no spaces between words match anywhere.
-func find(folded string, markers []string) (string, bool) {
-	for _, m := range markers {
-		from := 0
-		for {
-			i := strings.Index(folded[from:], m)
-			if i < 0 {
-				break
-			}
-			i += from
-			if m[0] >= 0xE3 || (edge(folded, i-1) && edge(folded, i+len(m))) {
-				return m, true
-			}
-			from = i + len(m)
-		}
-	}
-	return "", false
-}
-
-// edge reports that no letter, mark or digit stands where a word ends: at byte
-// i, or, when i is inside a character, in the character that ends there.
-func edge(s string, i int) bool {
-	if i < 0 || i >= len(s) {
-		return true
-	}
-	c := s[i]
-	if c < utf8.RuneSelf {
-		return c != '_' && !('a' <= c && c <= 'z') && !isDigit(c)
-	}
-	for !utf8.RuneStart(s[i]) {
-		i--
-	}
-	r, _ := utf8.DecodeRuneInString(s[i:])
-	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '\u200c'
 }
 
 // opens returns the marker that the statement begins with.

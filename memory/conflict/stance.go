@@ -27,10 +27,11 @@ func (s stance) against(o stance) bool {
 // The phrases of each stance, negated forms where the stance is the negation
 // of another. They are looked for in this order, and what one has taken is not
 // looked at again, so "not allowed" is never read as "allowed".
-var stances = []struct {
+var stances = [...]struct {
 	stance  stance
 	phrases []string
 }{
+	{stanceObliges, keyed("not optional", "isn't optional", "not voluntary", "nicht freiwillig", "pas facultatif", "pas facultative", "no es opcional", "اختیاری نیست")},
 	{stanceReleases, keyed(
 		"optional", "need not", "needn't", "not mandatory", "not required", "not compulsory", "not obligatory", "do not have to", "does not have to",
 		"don't have to", "doesn't have to", "voluntary", "no need to", "not necessary",
@@ -70,12 +71,11 @@ var stances = []struct {
 	)},
 }
 
-// stanceOf reads the stance of a statement's key form and the phrase that
-// shows it.
-func stanceOf(folded string) (stance, string) {
-	for _, s := range stances {
-		if phrase, ok := find(folded, s.phrases); ok {
-			return s.stance, phrase
+// stance returns the stance that the marks show and the phrase that shows it.
+func (m *marks) stance() (stance, string) {
+	for i, phrase := range m[markStance:] {
+		if phrase != "" {
+			return stances[i].stance, phrase
 		}
 	}
 	return stanceNone, ""
