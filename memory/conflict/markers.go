@@ -18,6 +18,7 @@ const (
 	markLimitless
 	markOnly
 	markMember
+	markCondition
 	markStance // the first of the stances, in their order
 )
 
@@ -59,6 +60,7 @@ func buildMarkers() markers {
 	add(markLimitless, limitlessMarkers)
 	add(markOnly, exclusivity)
 	add(markMember, memberMarkers)
+	add(markCondition, conditionMarkers)
 	for i, s := range stances {
 		add(markStance+marker(i), s.phrases)
 	}

@@ -117,6 +117,13 @@ var reversalMarkers = keyed(
 	"不再", "取消", "停用", "废弃", "迁移", "改为", "换成", "改成", "廃止", "変わ", "移行", "やめ", "変更", "더 이상", "변경",
 )
 
+// conditionMarkers say when a statement holds.
+var conditionMarkers = keyed(
+	"if", "when", "whenever", "unless", "while", "during", "except", "as long as", "wenn", "falls", "solange", "außer", "während", "si", "quand", "lorsque", "sauf", "pendant",
+	"cuando", "mientras", "salvo", "durante", "если", "когда", "пока", "кроме", "eğer", "اگر", "وقتی", "هنگام", "مگر", "إذا", "عندما", "إلا", "اگر", "جب", "अगर", "जब",
+	"如果", "除非", "除了", "場合", "とき", "除いて", "경우",
+)
+
 func keyed(words ...string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
