@@ -113,6 +113,8 @@ type proposal struct {
 	// goroutine so that the writer, which all share, need not.
 	parsed *conflict.Parsed
 	terms  []text.Term
+	// vector is the content's, when the rules alone cannot settle it.
+	vector []float32
 	// echo is true when the text came out of this system's own preamble.
 	echo bool
 	// siblings are facts that this proposal leaves alone.
@@ -194,6 +196,7 @@ func (s *Store) ProposeFact(ctx context.Context, req record.ProposeFact) (record
 	if err != nil {
 		return record.ProposeFactResult{}, err
 	}
+	s.embedUnsettled(ctx, p)
 	return apply(ctx, s, record.KindProposeFact, req, func(t *tx) (record.ProposeFactResult, error) {
 		t.discard = req.DryRun
 		res, err := t.propose(p)
@@ -228,7 +231,10 @@ func (t *tx) propose(p *proposal) (record.ProposeFactResult, error) {
 	if err != nil {
 		return res, err
 	}
-	v := judge(p, facts)
+	v, err := t.judge(p, facts)
+	if err != nil {
+		return res, err
+	}
 	if v.duplicate != nil {
 		return t.reMention(v.duplicate, p, v.duplicateReason)
 	}

@@ -22,11 +22,6 @@ type related struct {
 	verdict conflict.Verdict
 }
 
-// judge compares a proposal with the facts of its topic and settles who wins.
-func judge(p *proposal, facts []*fact) verdicts {
-	return weigh(p, facts, func(f *fact) conflict.Verdict { return conflict.Compare(f.statement(), p.parsed) })
-}
-
 // weigh settles who wins, given how each fact relates to the proposal.
 func weigh(p *proposal, facts []*fact, relation func(*fact) conflict.Verdict) verdicts {
 	var v verdicts

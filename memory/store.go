@@ -32,6 +32,10 @@ type Options struct {
 	// Embedding names the model whose vectors new facts get; "" when none is
 	// installed, and then none is queued.
 	Embedding string
+	// Embed returns the vector of a text by that model; nil when none is
+	// installed. It is asked about a proposal that the rules cannot settle,
+	// before its transaction.
+	Embed func(ctx context.Context, text string) ([]float32, error)
 	// OnQueued is told when a workspace has facts that wait for a vector. It
 	// must return at once.
 	OnQueued func(workspace string)
@@ -62,6 +66,7 @@ type Store struct {
 	// model and onQueued are the options' Embedding and OnQueued.
 	model    string
 	onQueued func(string)
+	embed    func(ctx context.Context, text string) ([]float32, error)
 	vectors  vectorIndex
 }
 
@@ -86,7 +91,7 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
-		model: opts.Embedding, onQueued: opts.OnQueued,
+		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {

@@ -124,6 +124,18 @@ func (e *Embedder) drain(ctx context.Context, workspace string) error {
 	})
 }
 
+// EmbedText returns what gives a single text its vector, for the store's
+// judgement of proposals.
+func EmbedText(m Model) func(ctx context.Context, text string) ([]float32, error) {
+	return func(ctx context.Context, text string) ([]float32, error) {
+		vectors, err := m.Embed(ctx, []string{text})
+		if err != nil {
+			return nil, err
+		}
+		return vectors[0], nil
+	}
+}
+
 // EmbedFacts gives facts their vectors and returns how many got one.
 func EmbedFacts(ctx context.Context, s *memory.Store, m Model, facts []memory.ToEmbed) (int, error) {
 	texts := make([]string, len(facts))

@@ -195,6 +195,7 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *sl
 	opts := memory.Options{Log: log}
 	if sem.model != nil {
 		opts.Embedding, opts.OnQueued = sem.model.ID(), sem.embedder.Queued
+		opts.Embed = recall.EmbedText(sem.model)
 	}
 	w, err := memory.NewWorkspaces(cfg.Data, opts)
 	if err != nil {
