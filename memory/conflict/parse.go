@@ -59,7 +59,7 @@ type Parsed struct {
 
 	tokens []token
 	strong []token // those that carry content, see strong
-	folded string // the key form
+	folded string  // the key form
 	marks  marks
 	denied *Parsed
 	capped bool // not all of the statement was analysed
