@@ -32,6 +32,10 @@ type Options struct {
 	// Embedding names the model whose vectors new facts get; "" when none is
 	// installed, and then none is queued.
 	Embedding string
+	// Embed returns the vector of a text by the model named, none (nil) when
+	// that is no longer in use. It is asked about a proposal that the rules
+	// cannot settle, before its transaction. Nil asks nobody.
+	Embed func(ctx context.Context, model, text string) ([]float32, error)
 	// OnQueued is told when a workspace has facts that wait for a vector. It
 	// must return at once.
 	OnQueued func(workspace string)
@@ -68,6 +72,7 @@ type Store struct {
 	// model and onQueued are the options' Embedding and OnQueued.
 	model    string
 	onQueued func(string)
+	embed    func(ctx context.Context, model, text string) ([]float32, error)
 	vectors  vectorBits
 	// index is what finds the nearest vectors, indexed whether the index in the
 	// file is kept, and indexError why it is not although it should be.
@@ -100,7 +105,7 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
-		model: opts.Embedding, onQueued: opts.OnQueued, index: opts.VectorIndex,
+		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, index: opts.VectorIndex,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {

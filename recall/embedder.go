@@ -151,6 +151,20 @@ func (e *Embedder) drain(ctx context.Context, workspace string) error {
 	})
 }
 
+// EmbedText gives a single text its vector by the model named, for the store's
+// judgement of proposals; nil when another is in use by now, or none.
+func (e *Embedder) EmbedText(ctx context.Context, model, text string) ([]float32, error) {
+	m := e.model.get()
+	if m == nil || m.ID() != model {
+		return nil, nil
+	}
+	vectors, err := m.Embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return vectors[0], nil
+}
+
 // EmbedFacts gives facts their vectors and returns how many got one. The model
 // must be the store's.
 func EmbedFacts(ctx context.Context, s *memory.Store, m Model, facts []memory.ToEmbed) (int, error) {
