@@ -108,9 +108,9 @@ func TestCommitObligation_waits(t *testing.T) {
 	if last := s.looks[len(s.looks)-1]; last != 24*time.Hour {
 		t.Errorf("the last look was after %v: the news did not wake it", last)
 	}
-	// Nobody told it anything for a day: it looked about every five minutes,
+	// Nobody told it anything for a day: it looked about every ten minutes,
 	// after a start in which the time doubled.
-	if n := len(s.looks); n < 24*60/5 || n > 24*60/5+20 {
+	if n := len(s.looks); n < 24*60/10 || n > 24*60/10+20 {
 		t.Errorf("%d looks in a day", n)
 	}
 }
