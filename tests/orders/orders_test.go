@@ -89,16 +89,20 @@ func (p *process) start() {
 		p.t.Error(err)
 		return
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		if w, err := locate.Announced(p.data); err == nil && w.PID == p.cmd.Process.Pid {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
 			p.t.Error("the worker does not announce itself")
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
