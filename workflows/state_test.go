@@ -27,7 +27,6 @@ type stage struct {
 	observe func() (record.Observed, error)
 	commit  func(record.CommitObligation) (record.ObligationResult, error)
 	offers  []record.CommitObligation
-	told    []string
 }
 
 var waited = record.StepRef{TaskID: "order-7", Step: "ship"}
