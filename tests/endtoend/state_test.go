@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -456,4 +457,76 @@ func TestState_circle(t *testing.T) {
 	if all := obligations(t, c, workspace); len(all) != 1 {
 		t.Errorf("%d obligations, want 1", len(all))
 	}
+}
+
+// TestState_cancelledRun: an operator cancels the run that waits. Nothing is
+// claimed by it, whoever waited is told, and the next caller starts it anew.
+func TestState_cancelledRun(t *testing.T) {
+	t.Parallel()
+	const workspace = "stopped"
+	p := start(t, t.TempDir())
+	c := p.client()
+	pay := stepOf("order-7", "pay")
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: pay, After: []string{"quote"}}))
+	waits := func() chan error {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: pay, Result: "receipt 41"})
+			answer <- err
+		}()
+		return answer
+	}
+	first := waits()
+	eventually(t, callTimeout, "the run waits", func() bool {
+		return one(t, p.folder(workspace), "SELECT awaited FROM obligations") == "1"
+	})
+	if err := p.temporal.CancelWorkflow(timed(t), workflows.ObligationID(workspace, pay), ""); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-first, record.Unavailable)
+	if o := obligations(t, c, workspace)[0]; o.State != record.ObligationOpen || o.Claim != 0 {
+		t.Errorf("after the cancellation: %+v", o)
+	}
+	second := waits()
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: stepOf("order-7", "quote")}))
+	must[record.ObligationResult](t)(c.StateCommit(timed(t), record.CommitObligation{Caller: as(workspace, "planner"), StepRef: stepOf("order-7", "quote")}))
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if o := obligations(t, c, workspace)[0]; o.State != record.ObligationDone || o.Result != "receipt 41" {
+		t.Errorf("after the second wait: %+v", o)
+	}
+}
+
+// TestState_large: the longest names, the most steps before one, and the
+// largest result cross the engine whole.
+func TestState_large(t *testing.T) {
+	t.Parallel()
+	const workspace = "large"
+	p := start(t, t.TempDir())
+	c := p.client()
+	name := func(n int) string {
+		tag := fmt.Sprintf("گام %03d ", n)
+		return tag + strings.Repeat("x", record.MaxNameBytes-len(tag))
+	}
+	after := make([]string, record.MaxAfter)
+	for n := range after {
+		after[n] = name(n)
+	}
+	task := strings.Repeat("t", record.MaxNameBytes)
+	last := stepOf(task, name(record.MaxAfter))
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: last, After: after}))
+	_, err := c.StateClaim(timed(t), record.ClaimObligation{Caller: as(workspace, "scout"), StepRef: last})
+	if e := wantCode(t, err, record.OutOfOrder); !slices.Equal(e.Missing, after) {
+		t.Errorf("%d steps are named, want %d", len(e.Missing), len(after))
+	}
+	first := stepOf(task, name(0))
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: first}))
+	result := strings.Repeat("ر", record.MaxContentBytes/len("ر"))
+	out := must[record.ObligationResult](t)(c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: first, Result: result}))
+	if out.Outcome != record.OutcomeCommitted || out.Obligation.Result != result {
+		t.Errorf("%s with %d bytes, want %d", out.Outcome, len(out.Obligation.Result), len(result))
+	}
+	_, err = c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: first, Result: result + "x"})
+	wantCode(t, err, record.ContentTooLarge)
 }
