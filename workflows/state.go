@@ -127,6 +127,11 @@ func CommitObligation(ctx workflow.Context, in ObligationInput) (record.Obligati
 		switch {
 		case seen.Obligation.State.Closed():
 			out := record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: seen.Obligation}
+			if seen.CommitHash != "" {
+				// Perhaps by this very run: the engine may make it do its last
+				// steps again, when they were done and not yet noted.
+				out.Outcome, out.RequestHash = record.OutcomeCommitted, seen.CommitHash
+			}
 			return out, outcome(ctx, string(seen.Obligation.State))
 		case len(seen.Never) > 0:
 			e := record.Errorf(record.OutOfOrder, "step", "the step can no longer be done: one before it failed, was cancelled or expired")

@@ -202,6 +202,22 @@ func TestCommitObligation_held(t *testing.T) {
 	}
 }
 
+// TestCommitObligation_doneAgain: the engine lost that the run made a commit and
+// has it look again; the receipt still names the commit that was made.
+func TestCommitObligation_doneAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.observe = func() (record.Observed, error) {
+		seen := missing()
+		seen.Obligation.State, seen.CommitHash = record.ObligationDone, "c0ffee"
+		return seen, nil
+	}
+	out, err := s.run(t)
+	if err != nil || out.Outcome != record.OutcomeCommitted || out.Hash() != "c0ffee" || len(s.offers) != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 func TestCommitObligation_continuesAsNew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
