@@ -181,13 +181,10 @@ func (a *Reader) AssemblePreamble(ctx context.Context, in record.Dispatch) (reco
 	return out, err
 }
 
-// SearchMemory runs [recall.Engine.Search].
+// SearchMemory runs [recall.Engine.SearchWorkspace].
 func (a *Reader) SearchMemory(ctx context.Context, in record.Search) (record.SearchResult, error) {
-	empty := record.SearchResult{Facts: []record.Hit{}, Policies: []record.PolicyHit{}, Voices: []string{}}
-	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.SearchResult, error) {
-		out, err := a.Recall.Search(ctx, s, in)
-		return fitting(out), err
-	})
+	out, err := a.Recall.SearchWorkspace(ctx, a.Workspaces, in)
+	return fitting(out), applicationError(ctx, err)
 }
 
 // fitting leaves out the last facts of an answer that would be too large to
@@ -205,20 +202,8 @@ func fitting(out record.SearchResult) record.SearchResult {
 	return out
 }
 
-// ReadMemory runs [memory.Store.Read].
+// ReadMemory runs [memory.Workspaces.Read].
 func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
-	empty := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
-	if in.What == record.ReadWorkspaces {
-		ids, err := a.Workspaces.List()
-		for _, id := range ids {
-			empty.Items = append(empty.Items, json.RawMessage(`"`+id+`"`))
-		}
-		return empty, applicationError(ctx, err)
-	}
-	if in.What == record.ReadHealth && in.Check() == nil && !a.Workspaces.Exists(in.Workspace) {
-		return empty, applicationError(ctx, noWorkspace(in.Workspace))
-	}
-	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.Page[json.RawMessage], error) {
-		return s.Read(ctx, in)
-	})
+	out, err := a.Workspaces.Read(ctx, in)
+	return out, applicationError(ctx, err)
 }

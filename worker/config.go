@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
@@ -23,8 +24,17 @@ const (
 	workerStopTimeout = 20 * time.Second
 )
 
-// envModel names the folder of the embedding model.
-const envModel = "POLYPHONY_MODEL_DIR"
+// Environment variables that give flags their defaults.
+const (
+	// envModel names the folder of the embedding model.
+	envModel = "POLYPHONY_MODEL_DIR"
+	// envHTTP and envHTTPHosts are the gateway's address and names.
+	envHTTP      = "POLYPHONY_HTTP"
+	envHTTPHosts = "POLYPHONY_HTTP_HOSTS"
+)
+
+// httpOff is the address of a worker without a gateway.
+const httpOff = "off"
 
 // Config is what the worker is started with.
 type Config struct {
@@ -38,6 +48,10 @@ type Config struct {
 	Own    string
 	// Model is the folder of the embedding model.
 	Model string
+	// HTTP is the gateway's address, host:port, empty for the loopback address
+	// and a port of ours, or off. HTTPHosts are further names, comma-separated,
+	// that it answers to.
+	HTTP, HTTPHosts string
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -55,6 +69,8 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
+	f.StringVar(&c.HTTP, "http", "", "address of the gateway for agents and people, host:port or off (default: $"+envHTTP+", else 127.0.0.1:"+strconv.Itoa(gateway.DefaultPort)+" or the next free port)")
+	f.StringVar(&c.HTTPHosts, "http-hosts", "", "further host names that the gateway answers to, comma-separated (default: $"+envHTTPHosts+")")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -73,6 +89,12 @@ func (c *Config) complete() (err error) {
 	}
 	if c.Model == "" {
 		c.Model, _ = c.lookup(envModel)
+	}
+	if c.HTTP == "" {
+		c.HTTP, _ = c.lookup(envHTTP)
+	}
+	if c.HTTPHosts == "" {
+		c.HTTPHosts, _ = c.lookup(envHTTPHosts)
 	}
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {
