@@ -49,3 +49,28 @@ func ReadPage[T any](ctx context.Context, m *Memory, in record.ReadMemory) (reco
 	}
 	return page, nil
 }
+
+// One reads a kind that has exactly one row.
+//
+// Errors: NotFound for a workspace that does not exist.
+func One[T any](ctx context.Context, m *Memory, in record.ReadMemory) (T, error) {
+	page, err := ReadPage[T](ctx, m, in)
+	if err == nil && len(page.Items) != 1 {
+		err = record.Errorf(record.NotFound, "workspace", "there is no workspace %s", in.Workspace)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return page.Items[0], nil
+}
+
+// Notes reads the calling agent's page; one never written is empty at version
+// 0, also in a workspace that does not exist.
+func (m *Memory) Notes(ctx context.Context, caller record.Caller) (record.Notes, error) {
+	n, err := One[record.Notes](ctx, m, record.ReadMemory{Caller: caller, What: record.ReadNotes})
+	if record.ErrorCode(err) == record.NotFound {
+		return record.Notes{Agent: caller.Agent}, nil
+	}
+	return n, err
+}

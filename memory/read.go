@@ -170,6 +170,7 @@ func addAll[T any](p *pager, rows []T, err error) error {
 	}
 	for i, r := range rows {
 		if err == nil && i >= done {
+			p.full = p.full || len(p.page.Items) == p.limit
 			err = p.add(strconv.Itoa(i+1), r)
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.uber.org/fx"
 
 	"github.com/polyphony-memory/polyphony/gateway"
+	"github.com/polyphony-memory/polyphony/gateway/mcp"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
@@ -19,41 +21,52 @@ import (
 
 // httpGateway is the HTTP server for agents and people.
 type httpGateway struct {
-	cfg    Config
 	log    *slog.Logger
 	server *gateway.Server
 }
 
 func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, w *memory.Workspaces, r *recall.Engine, cfg Config, log *slog.Logger) (*httpGateway, error) {
-	g := &httpGateway{cfg: cfg, log: log}
+	g := &httpGateway{log: log.With("part", "gateway")}
 	if cfg.HTTP == httpOff {
 		return g, nil
 	}
 	var err error
 	g.server, err = gateway.NewServer(gateway.Options{
-		Address: cfg.HTTP, Hosts: splitNames(cfg.HTTPHosts), Tokens: tokens.Open(cfg.Data, nil), Log: log.With("part", "gateway"),
+		Address: cfg.HTTP, Hosts: splitNames(cfg.HTTPHosts), Tokens: tokens.Open(cfg.Data, nil), Log: g.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error {
-		g.mount(&gateway.Memory{
+		err := g.mount(&gateway.Memory{
 			Client: workflows.NewClient(c.client, cfg.Shards), Workspaces: w, Recall: r,
 			Owns: func(workspace string) bool { return slices.Contains(cfg.own, workflows.Shard(workspace, cfg.Shards)) },
 		}, c.client)
+		if err != nil {
+			return err
+		}
 		return g.start(ctx, stop)
 	}, g.server.Stop))
 	return g, nil
 }
 
 // mount puts everything that is offered under its path.
-func (g *httpGateway) mount(_ *gateway.Memory, c client.Client) {
+func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 	g.server.MountHealth(
 		gateway.Check{Name: "engine", Run: func(ctx context.Context) error {
 			_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return workflows.FromTemporal(err)
 		}},
 	)
+	count := func(surface string) func(string, time.Time, error) {
+		return func(name string, began time.Time, err error) { g.server.Metrics.Call(surface, name, began, err) }
+	}
+	agents, err := mcp.NewServer(mcp.Options{Memory: m, Identify: g.server.Gate().Identify, Count: count("mcp"), Version: buildID(), Log: g.log})
+	if err != nil {
+		return err
+	}
+	g.server.Handle("/mcp", mcp.NewHandler(agents, g.log))
+	return nil
 }
 
 func (g *httpGateway) start(ctx context.Context, stop fx.Shutdowner) error {

@@ -115,6 +115,9 @@ var memoryTypes = []MemoryType{
 	TypeContext, TypeObservation, TypeDecision, TypeCommitment, TypeError, TypeEvent, TypeRequest, TypeUnknown,
 }
 
+// MemoryTypes returns every memory type.
+func MemoryTypes() []MemoryType { return slices.Clone(memoryTypes) }
+
 // ParseMemoryType reads a memory type; "" stays "", which asks the store to
 // classify the statement.
 func ParseMemoryType(s string) (MemoryType, error) {
