@@ -3,14 +3,16 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/workflows/tokens"
 )
 
-// Headers by which a client says once, in its settings, for whom it calls.
-// Where tokens are in use they may only repeat what the token says.
+// Headers by which a client says once, in its settings, for whom it calls,
+// percent-encoded where a name is not ASCII. Where tokens are in use they may
+// only repeat what the token says.
 const (
 	HeaderWorkspace = "Polyphony-Workspace"
 	HeaderAgent     = "Polyphony-Agent"
@@ -64,7 +66,7 @@ type Gate struct {
 //
 // Errors: Unauthenticated, Unavailable.
 func (g *Gate) Identify(h http.Header) (Identity, error) {
-	words := Identity{Workspace: h.Get(HeaderWorkspace), Agent: h.Get(HeaderAgent), Role: h.Get(HeaderRole), Repo: h.Get(HeaderRepo)}
+	words := Identity{Workspace: word(h, HeaderWorkspace), Agent: word(h, HeaderAgent), Role: word(h, HeaderRole), Repo: word(h, HeaderRepo)}
 	text := bearer(h)
 	if text == "" {
 		inUse, err := g.tokens.Any()
@@ -86,6 +88,15 @@ func (g *Gate) Identify(h http.Header) (Identity, error) {
 	}
 	_, err = id.Caller(record.Caller{Workspace: words.Workspace, Agent: words.Agent, Role: words.Role})
 	return id, err
+}
+
+// word reads a header that may be percent-encoded.
+func word(h http.Header, name string) string {
+	raw := h.Get(name)
+	if plain, err := url.PathUnescape(raw); err == nil {
+		return plain
+	}
+	return raw
 }
 
 func bearer(h http.Header) string {

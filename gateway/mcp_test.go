@@ -25,7 +25,7 @@ var minimal = map[string]args{
 
 // fails are the tools whose minimal arguments above the memory refuses.
 var fails = map[string]record.Code{
-	"supersede_fact": record.SupersedeInvalid,
+	"supersede_fact":   record.SupersedeInvalid,
 	"supersede_policy": record.NotFound, "resolve_conflict": record.NotFound,
 }
 

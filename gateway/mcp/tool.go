@@ -36,8 +36,9 @@ type tool struct {
 	// about says when to use the tool, and when not.
 	about  string
 	effect effect
-	// keyed tools take an idempotency key.
-	keyed bool
+	// keyed tools take an idempotency key; those with an ownKey have one in
+	// their arguments already.
+	keyed, ownKey bool
 	// long tools take as long as they need.
 	long bool
 	args params.List
@@ -101,7 +102,7 @@ func (t tool) describe() (*sdk.Tool, error) {
 
 // writes makes t a tool that runs a workflow through a method of the client.
 func writes[In, Out any](t tool, method func(*workflows.Client, context.Context, In) (Out, error)) tool {
-	t.keyed, t.result = true, schemaOf[Out]
+	t.keyed, t.result = !t.ownKey, schemaOf[Out]
 	t.run = func(ctx context.Context, c call) (answer, error) {
 		in, err := params.Into[In](c.args, c.caller)
 		if err != nil {

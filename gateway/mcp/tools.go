@@ -78,7 +78,7 @@ func factTools() []tool {
 			args:  append(params.List{{Name: "fact_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of any fact of the chain."}}, pageArgs()...),
 		},
 		writes(tool{
-			name: "capture_meeting_decisions", title: "Capture a meeting's decisions", effect: effect{destructive: true, idempotent: true},
+			name: "capture_meeting_decisions", title: "Capture a meeting's decisions", effect: effect{destructive: true, idempotent: true}, ownKey: true,
 			about: "Keep the decisions of one meeting as facts. Give all of them each time the minutes change, with a higher revision: decisions that are gone are withdrawn, and an empty list withdraws all. The same revision again changes nothing.",
 			args: params.List{
 				{Name: "meeting_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the meeting, which stays when its title changes."},

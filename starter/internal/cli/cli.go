@@ -185,9 +185,9 @@ func (a *app) root() *cobra.Command {
 	}
 	add(groupFacts, a.proposeFact(), a.supersede(), a.restore(), a.history(), a.facts(), a.meeting())
 	add(groupPolicies, a.proposePolicy(), a.supersedePolicy(), a.policies(), a.domains(), a.grants())
-	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember())
+	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember(), a.mcp())
 	add(groupOrder, a.consolidate(), a.harmonize(), a.conflicts(), a.resolve(), a.beliefs())
-	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces())
+	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.tokens())
 	root.AddCommand(a.version())
 	return root
 }
