@@ -124,6 +124,31 @@ func (a *Store) SupersedePolicy(ctx context.Context, in record.SupersedePolicy) 
 	return write(ctx, a.Workspaces, in, (*memory.Store).SupersedePolicy)
 }
 
+// UpdateFact runs [memory.Store.UpdateFact].
+func (a *Store) UpdateFact(ctx context.Context, in record.UpdateFact) (record.UpdateFactResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).UpdateFact)
+}
+
+// DeleteFact runs [memory.Store.DeleteFact].
+func (a *Store) DeleteFact(ctx context.Context, in record.DeleteFact) (record.DeleteFactResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeleteFact)
+}
+
+// UpdatePolicy runs [memory.Store.UpdatePolicy].
+func (a *Store) UpdatePolicy(ctx context.Context, in record.UpdatePolicy) (record.UpdatePolicyResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).UpdatePolicy)
+}
+
+// DeletePolicy runs [memory.Store.DeletePolicy].
+func (a *Store) DeletePolicy(ctx context.Context, in record.DeletePolicy) (record.DeletePolicyResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeletePolicy)
+}
+
+// DeleteGrant runs [memory.Store.DeleteGrant].
+func (a *Store) DeleteGrant(ctx context.Context, in record.DeleteGrant) (record.SetGrantResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeleteGrant)
+}
+
 // SetGrant runs [memory.Store.SetGrant].
 func (a *Store) SetGrant(ctx context.Context, in record.SetGrant) (record.SetGrantResult, error) {
 	return write(ctx, a.Workspaces, in, (*memory.Store).SetGrant)

@@ -189,7 +189,7 @@ func (s *Store) dsn(mode string) string {
 	q := url.Values{}
 	q.Set("mode", mode)
 	for _, p := range []string{
-		"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)",
+		"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(ON)", "temp_store(MEMORY)",
 		"cache_size(-16384)", "journal_size_limit(67108864)", "wal_autocheckpoint(1000)",
 	} {
 		q.Add("_pragma", p)

@@ -75,6 +75,20 @@ func (x *vectorIndex) add(seq, domain int64, raw []byte) {
 	}
 }
 
+// remove forgets a row whose vector is gone. Readers go on with the slices they
+// took, so the rest is copied.
+func (x *vectorIndex) remove(seq int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at := slices.Index(x.seqs, seq)
+	if at < 0 {
+		return
+	}
+	x.seqs = slices.Concat(x.seqs[:at], x.seqs[at+1:])
+	x.domain = slices.Concat(x.domain[:at], x.domain[at+1:])
+	x.bits = slices.Concat(x.bits[:at*words], x.bits[(at+1)*words:])
+}
+
 // signBits packs the signs of a vector.
 func signBits(v []float32) []byte {
 	out := make([]byte, words*8)

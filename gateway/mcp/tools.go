@@ -225,10 +225,8 @@ func search(ctx context.Context, c call) (answer, error) {
 
 // history is one page of a fact's history.
 type history struct {
-	FactID string             `json:"fact_id"`
-	Chain  []record.Fact      `json:"chain" jsonschema:"the facts of the chain, oldest first"`
-	Events []record.FactEvent `json:"events"`
-	Next   string             `json:"next,omitempty" jsonschema:"cursor of the next page; there is more when it is there"`
+	record.FactHistory
+	Next string `json:"next,omitempty" jsonschema:"cursor of the next page; there is more when it is there"`
 }
 
 func factHistory(ctx context.Context, c call) (answer, error) {
@@ -244,11 +242,14 @@ func factHistory(ctx context.Context, c call) (answer, error) {
 	if err == nil && len(page.Items) == 0 && in.Cursor == "" {
 		err = record.Errorf(record.NotFound, "fact_id", "there is no fact with that id in this workspace")
 	}
-	out := history{FactID: in.FactID, Chain: []record.Fact{}, Events: []record.FactEvent{}, Next: page.Next}
+	out := history{record.FactHistory{FactID: in.FactID, Chain: []record.Fact{}, Events: []record.FactEvent{}}, page.Next}
 	for _, r := range page.Items {
-		if r.Fact != nil {
+		switch {
+		case r.Fact != nil:
 			out.Chain = append(out.Chain, *r.Fact)
-		} else if r.Event != nil {
+		case r.Version != nil:
+			out.Versions = append(out.Versions, *r.Version)
+		case r.Event != nil:
 			out.Events = append(out.Events, *r.Event)
 		}
 	}
