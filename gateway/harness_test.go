@@ -22,6 +22,7 @@ import (
 	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/mcp"
+	"github.com/polyphony-memory/polyphony/gateway/rpc"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
@@ -135,6 +136,10 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 		t.Fatal(err)
 	}
 	s.server.Handle("/mcp", mcp.NewHandler(agents, log))
+	s.server.Handle("/rpc", rpc.NewHandler(rpc.Options{
+		Memory: s.memory, Log: log,
+		Count: func(name string, began time.Time, err error) { s.server.Metrics.Call("rpc", name, began, err) },
+	}))
 	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

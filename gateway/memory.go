@@ -74,3 +74,35 @@ func (m *Memory) Notes(ctx context.Context, caller record.Caller) (record.Notes,
 	}
 	return n, err
 }
+
+// History is one page of a fact's history.
+type History struct {
+	record.FactHistory
+	// Next is the cursor of the next page; there is more when it is there.
+	Next string `json:"next,omitempty" jsonschema:"cursor of the next page; there is more when it is there"`
+}
+
+// HistoryOf puts the rows of a page of a history read together.
+//
+// Errors: NotFound when there are none: the workspace does not exist.
+func HistoryOf(in record.ReadMemory, rows []record.HistoryRow, next string) (History, error) {
+	out := History{record.FactHistory{FactID: in.ID, Chain: []record.Fact{}, Events: []record.FactEvent{}}, next}
+	if len(rows) == 0 && in.Cursor == "" {
+		return out, record.Errorf(record.NotFound, "fact_id", "there is no fact with that id in this workspace")
+	}
+	for _, r := range rows {
+		switch {
+		case r.Fact != nil:
+			out.Chain = append(out.Chain, *r.Fact)
+		case r.Version != nil:
+			out.Versions = append(out.Versions, *r.Version)
+		case r.Event != nil:
+			out.Events = append(out.Events, *r.Event)
+		}
+	}
+	return out, nil
+}
+
+// DefaultWorkspace is the one of a caller that names none, as on the command
+// line.
+const DefaultWorkspace = "default"

@@ -19,7 +19,7 @@ func (v *View) Graph(scope Scope, limit int) (record.Graph, error) {
 	if scope.Unknown {
 		return b.graph, nil
 	}
-	denied, err := json.Marshal(slices.Sorted(maps.Keys(scope.denied)))
+	denied, err := json.Marshal(slices.AppendSeq([]int64{}, maps.Keys(scope.denied)))
 	if err != nil {
 		return b.graph, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/mcp"
+	"github.com/polyphony-memory/polyphony/gateway/rpc"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
@@ -66,6 +67,7 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 		return err
 	}
 	g.server.Handle("/mcp", mcp.NewHandler(agents, g.log))
+	g.server.Handle("/rpc", rpc.NewHandler(rpc.Options{Memory: m, Count: count("rpc"), Log: g.log}))
 	return nil
 }
 

@@ -129,10 +129,6 @@ func (s *server) run(ctx context.Context, t tool, req *sdk.CallToolRequest) (out
 	return t.run(ctx, c)
 }
 
-// defaultWorkspace is the one of a caller that names none, as on the command
-// line.
-const defaultWorkspace = "default"
-
 // caller completes the words of a call by the request's identity. An agent
 // without a name is called after its client.
 func (s *server) caller(session *sdk.ServerSession, extra *sdk.RequestExtra, words record.Caller) (record.Caller, error) {
@@ -148,7 +144,7 @@ func (s *server) caller(session *sdk.ServerSession, extra *sdk.RequestExtra, wor
 		return words, err
 	}
 	if words.Workspace == "" {
-		words.Workspace = defaultWorkspace
+		words.Workspace = gateway.DefaultWorkspace
 	}
 	if words.Agent == "" {
 		if p := session.InitializeParams(); p != nil && p.ClientInfo != nil && record.CheckName("agent", p.ClientInfo.Name) == nil {

@@ -55,32 +55,13 @@ type call struct {
 	progress func(done float64, what string)
 }
 
-// callerArgs are the arguments that say for whom a tool is called. Most
-// clients say it once, in their settings.
-func callerArgs(keyed bool) params.List {
-	l := params.List{
-		{Name: "workspace", Kind: params.Text, MaxLength: 64, About: "Workspace to work in; leave out to use the connection's own."},
-		{Name: "agent", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Your name as an agent; leave out to use the connection's own."},
-		{Name: "role", Kind: params.Text, Enum: names(record.Roles()), About: "Your role, which grants depend on; leave out to use the connection's own."},
-		{Name: "repo", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Repository that the call is about: a domain then means that repository's, and its facts and policies rank first."},
-	}
-	if keyed {
-		l = append(l, params.Param{Name: "key", Kind: params.Text, MaxLength: record.MaxKeyBytes, About: "Idempotency key, printable ASCII: the same call again with it changes nothing twice and returns the first answer."})
-	}
-	return l
-}
-
-func names[T ~string](all []T) []string {
-	out := make([]string, len(all))
-	for i, v := range all {
-		out[i] = string(v)
-	}
-	return out
-}
-
 // params returns every argument of the tool.
 func (t tool) params() params.List {
-	return append(t.args[:len(t.args):len(t.args)], callerArgs(t.keyed)...)
+	all := append(t.args[:len(t.args):len(t.args)], params.Caller()...)
+	if t.keyed {
+		all = append(all, params.Key())
+	}
+	return all
 }
 
 // describe makes what clients are shown.
@@ -124,14 +105,6 @@ type rows[T any] struct {
 	Next string `json:"next,omitempty" jsonschema:"cursor of the next page; there is more when it is there"`
 }
 
-// pageArgs are the arguments of a list.
-func pageArgs() params.List {
-	return params.List{
-		{Name: "limit", Kind: params.Integer, Min: params.Bound(1), Max: params.Bound(1000), Default: defaultRows, About: "How many rows at most. An answer that grows too large ends earlier."},
-		{Name: "cursor", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Where to go on: next of the answer before."},
-	}
-}
-
 // defaultRows is how many rows a list has when no limit is given: about what a
 // model reads with profit.
 const defaultRows = 50
@@ -139,7 +112,7 @@ const defaultRows = 50
 // lists makes t a tool that reads pages of rows.
 func lists[T any](t tool, what record.ReadKind) tool {
 	t.effect, t.result = reading, schemaOf[rows[T]]
-	t.args = append(t.args, pageArgs()...)
+	t.args = append(t.args, params.Page(defaultRows)...)
 	t.run = func(ctx context.Context, c call) (answer, error) {
 		in, err := params.Into[record.ReadMemory](c.args, c.caller)
 		if err != nil {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/workflows"
@@ -10,17 +11,11 @@ import (
 
 // Arguments that several tools take.
 var (
-	domainArg  = params.Param{Name: "domain", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Domain, like architecture, or repo:<slug>/architecture for a repository's own."}
-	onlyDomain = params.Param{Name: "domain", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Only this domain."}
-	reasonArg  = params.Param{Name: "reason", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Why, for the history."}
-	typeArg    = params.Param{Name: "memory_type", Kind: params.Text, Enum: names(record.MemoryTypes()), About: "What kind of statement it is, which decides how fast it fades; classified from the content when left out."}
+	domainArg  = params.Name("domain", "Domain, like architecture, or repo:<slug>/architecture for a repository's own.")
+	onlyDomain = params.Name("domain", "Only this domain.")
+	reasonArg  = params.Name("reason", "Why, for the history.")
+	typeArg    = params.Param{Name: "memory_type", Kind: params.Text, Enum: params.Names(record.MemoryTypes()), About: "What kind of statement it is, which decides how fast it fades; classified from the content when left out."}
 )
-
-// required returns the argument as one that a call must have.
-func required(p params.Param) params.Param {
-	p.Required = true
-	return p
-}
 
 // tools is the table of everything an agent can call.
 func tools() []tool {
@@ -47,10 +42,10 @@ func factTools() []tool {
 				"The memory compares it with what is known under the same domain and topic: the answer says whether it is new, known already, a refinement, or contradicts something. " +
 				"Do not use it for guesses, for secrets, for rules that agents must follow (propose_policy), or for what only you need next time (record_observation).",
 			args: params.List{
-				required(domainArg),
-				{Name: "topic", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "What the fact is about, in a few words; facts of one topic are compared with each other."},
+				domainArg.Must(),
+				params.Name("topic", "What the fact is about, in a few words; facts of one topic are compared with each other.").Must(),
 				{Name: "content", Kind: params.Text, Required: true, MaxLength: record.MaxContentBytes, About: "The statement."},
-				{Name: "veracity", Kind: params.Text, Enum: []string{string(record.Stated), string(record.Inferred), string(record.Imported), string(record.Tool), string(record.Unknown)}, Default: string(record.Inferred), About: "How it was come by: stated by a person, inferred by you, imported, given by a tool, or unknown."},
+				{Name: "veracity", Kind: params.Text, Enum: params.Names(record.Veracities()), Default: string(record.Inferred), About: "How it was come by: stated by a person, inferred by you, imported, given by a tool, or unknown."},
 				{Name: "confidence", Kind: params.Number, Min: params.Bound(0), Max: params.Bound(1), About: "How sure you are; at most the veracity's weight, which is also the default."},
 				typeArg,
 				{Name: "valid_until", Kind: params.Text, Time: true, About: "Until when it holds, when it has an end."},
@@ -62,26 +57,26 @@ func factTools() []tool {
 			name: "supersede_fact", title: "Supersede a fact", effect: correcting,
 			about: "Say that one known fact takes the place of another, when both are there and the memory did not see it itself. The old one stays in the history. Do not use it to correct a fact: propose the correct one instead.",
 			args: params.List{
-				{Name: "old", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the fact that no longer holds."},
-				{Name: "new", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the fact that holds."},
+				params.Name("old", "Id of the fact that no longer holds.").Must(),
+				params.Name("new", "Id of the fact that holds.").Must(),
 				reasonArg,
 			},
 		}, (*workflows.Client).SupersedeFact),
 		writes(tool{
 			name: "restore_fact", title: "Restore a fact", effect: adding,
 			about: "Make a superseded or archived fact current again, when it was retired by mistake. If it was superseded, the conflict with its successor opens for review.",
-			args:  params.List{{Name: "fact_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the fact."}, reasonArg},
+			args:  params.List{params.Name("fact_id", "Id of the fact.").Must(), reasonArg},
 		}, (*workflows.Client).RestoreFact),
 		{
-			name: "fact_history", title: "History of a fact", effect: reading, result: schemaOf[history], run: factHistory,
+			name: "fact_history", title: "History of a fact", effect: reading, result: schemaOf[gateway.History], run: factHistory,
 			about: "Show the whole chain that a fact belongs to: what it replaced, what replaced it, who said so, when and why. Use it before you dispute a fact, or when two answers differ.",
-			args:  append(params.List{{Name: "fact_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of any fact of the chain."}}, pageArgs()...),
+			args:  append(params.List{params.Name("fact_id", "Id of any fact of the chain.").Must()}, params.Page(defaultRows)...),
 		},
 		writes(tool{
 			name: "capture_meeting_decisions", title: "Capture a meeting's decisions", effect: effect{destructive: true, idempotent: true}, ownKey: true,
 			about: "Keep the decisions of one meeting as facts. Give all of them each time the minutes change, with a higher revision: decisions that are gone are withdrawn, and an empty list withdraws all. The same revision again changes nothing.",
 			args: params.List{
-				{Name: "meeting_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the meeting, which stays when its title changes."},
+				params.Name("meeting_id", "Id of the meeting, which stays when its title changes.").Must(),
 				{Name: "revision", Kind: params.Integer, Required: true, Min: params.Bound(1), About: "Revision of the minutes, from 1."},
 				{Name: "decisions", Kind: params.Items, Required: true, MaxItems: record.MaxDecisions, About: "Every decision that stands.", Fields: []params.Param{
 					// Whether a decision can be taken, the store says for each by
@@ -90,7 +85,7 @@ func factTools() []tool {
 					{Name: "topic", Kind: params.Text, About: "What it is about; the meeting when left out."},
 					{Name: "decided_by", Kind: params.Text, About: "Who decided it."},
 				}},
-				{Name: "title", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Title of the meeting."},
+				params.Name("title", "Title of the meeting."),
 				{Name: "held_at", Kind: params.Text, Time: true, About: "When it was held."},
 				{Name: "attendees", Kind: params.Texts, About: "Who attended."},
 			},
@@ -104,18 +99,18 @@ func policyTools() []tool {
 			name: "propose_policy", title: "Propose a policy", effect: effect{idempotent: true},
 			about: "Add a rule that every agent gets at every dispatch from now on. Use it only for what agents must do or must not do, and keep it short: every rule costs every agent room. Your role needs write on the domain. For what is merely true, use propose_fact.",
 			args: params.List{
-				required(domainArg),
+				domainArg.Must(),
 				{Name: "rule", Kind: params.Text, Required: true, MaxLength: record.MaxRuleBytes, About: "What agents should do."},
-				{Name: "required_role", Kind: params.Text, Enum: names(record.Roles()), About: "Role that it is meant for; advice, shown after the rule."},
+				{Name: "required_role", Kind: params.Text, Enum: params.Names(record.Roles()), About: "Role that it is meant for; advice, shown after the rule."},
 			},
 		}, (*workflows.Client).ProposePolicy),
 		writes(tool{
 			name: "supersede_policy", title: "Supersede a policy", effect: correcting,
 			about: "Retire a policy, with a new rule in its place when one is given. Your role needs write on the domain.",
 			args: params.List{
-				{Name: "policy_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the policy."},
+				params.Name("policy_id", "Id of the policy.").Must(),
 				{Name: "rule", Kind: params.Text, MaxLength: record.MaxRuleBytes, About: "The rule that takes its place; none retires the policy only."},
-				{Name: "required_role", Kind: params.Text, Enum: names(record.Roles()), About: "Role that the new rule is meant for."},
+				{Name: "required_role", Kind: params.Text, Enum: params.Names(record.Roles()), About: "Role that the new rule is meant for."},
 				reasonArg,
 			},
 		}, (*workflows.Client).SupersedePolicy),
@@ -142,8 +137,8 @@ func agentTools() []tool {
 				typeArg,
 				{Name: "importance", Kind: params.Number, Min: params.Bound(0), Max: params.Bound(1), Default: 0.5, About: "How much it matters; the confidence it would get as a fact."},
 				{Name: "ttl_seconds", Kind: params.Integer, Min: params.Bound(0), Default: 0, About: "How long it lives; 0 until it is consolidated."},
-				{Name: "domain", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Domain that it would go to as a fact."},
-				{Name: "topic", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Topic that it would get as a fact."},
+				params.Name("domain", "Domain that it would go to as a fact."),
+				params.Name("topic", "Topic that it would get as a fact."),
 			},
 		}, (*workflows.Client).Remember),
 		writes(tool{
@@ -180,7 +175,7 @@ func orderTools() []tool {
 		{
 			name: "consolidate_memory", title: "Consolidate memory", effect: effect{destructive: true, idempotent: true}, long: true, result: schemaOf[record.ConsolidationReport], run: consolidate,
 			about: "Put memory in order: expire what has ended, make facts of session items, merge duplicates, archive what has faded and was never used. It never runs by itself; use it when a person asks, or at the end of a long piece of work. It may take minutes and goes on when you stop waiting; a second call joins it.",
-			args:  params.List{{Name: "for_agent", Kind: params.Text, MaxLength: record.MaxNameBytes, About: "Only this agent's items and facts; everybody's when left out."}},
+			args:  params.List{params.Name("for_agent", "Only this agent's items and facts; everybody's when left out.")},
 		},
 		{
 			name: "harmonize_memory", title: "Harmonize memory", effect: effect{idempotent: true}, long: true, result: schemaOf[record.HarmonizationReport], run: harmonize,
@@ -195,8 +190,8 @@ func orderTools() []tool {
 			name: "resolve_conflict", title: "Resolve a conflict", effect: correcting,
 			about: "Decide an open conflict: the winner supersedes the other, or both are kept and the pair is not raised again. Use it only when you know, or a person told you, which holds.",
 			args: params.List{
-				{Name: "conflict_id", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the conflict."},
-				{Name: "winner", Kind: params.Text, Required: true, MaxLength: record.MaxNameBytes, About: "Id of the fact that holds, or both."},
+				params.Name("conflict_id", "Id of the conflict.").Must(),
+				params.Name("winner", "Id of the fact that holds, or both.").Must(),
 				reasonArg,
 			},
 		}, (*workflows.Client).ResolveConflict),
@@ -223,12 +218,6 @@ func search(ctx context.Context, c call) (answer, error) {
 	return answer{value: out}, err
 }
 
-// history is one page of a fact's history.
-type history struct {
-	record.FactHistory
-	Next string `json:"next,omitempty" jsonschema:"cursor of the next page; there is more when it is there"`
-}
-
 func factHistory(ctx context.Context, c call) (answer, error) {
 	in, err := params.Into[struct {
 		record.ReadMemory
@@ -239,20 +228,10 @@ func factHistory(ctx context.Context, c call) (answer, error) {
 	}
 	in.What, in.ID = record.ReadHistory, in.FactID
 	page, err := readFitting[record.HistoryRow](ctx, c.memory, in.ReadMemory)
-	if err == nil && len(page.Items) == 0 && in.Cursor == "" {
-		err = record.Errorf(record.NotFound, "fact_id", "there is no fact with that id in this workspace")
+	if err != nil {
+		return answer{}, err
 	}
-	out := history{record.FactHistory{FactID: in.FactID, Chain: []record.Fact{}, Events: []record.FactEvent{}}, page.Next}
-	for _, r := range page.Items {
-		switch {
-		case r.Fact != nil:
-			out.Chain = append(out.Chain, *r.Fact)
-		case r.Version != nil:
-			out.Versions = append(out.Versions, *r.Version)
-		case r.Event != nil:
-			out.Events = append(out.Events, *r.Event)
-		}
-	}
+	out, err := gateway.HistoryOf(in.ReadMemory, page.Items, page.Next)
 	return answer{value: out}, err
 }
 
