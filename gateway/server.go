@@ -35,6 +35,8 @@ type Options struct {
 	Hosts []string
 	// Tokens are those of the data folder.
 	Tokens *tokens.File
+	// BodyTime is how long a request's body may take; 30 seconds when 0.
+	BodyTime time.Duration
 	// Now gives the time of the rate limit; time.Now when nil.
 	Now func() time.Time
 	Log *slog.Logger
@@ -66,6 +68,9 @@ func NewServer(opts Options) (*Server, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.BodyTime == 0 {
+		opts.BodyTime = bodyTime
+	}
 	open, err := loopback(opts.Address)
 	if err != nil {
 		return nil, err
@@ -87,7 +92,7 @@ func NewServer(opts Options) (*Server, error) {
 	}
 	s.guard = &guard{
 		gate: &Gate{tokens: opts.Tokens, open: open}, limiter: newLimiter(opts.Now), hosts: map[string]bool{}, open: open,
-		bodyTime: bodyTime, streams: streams, log: opts.Log, denied: s.Metrics.denied,
+		bodyTime: opts.BodyTime, streams: streams, log: opts.Log, denied: s.Metrics.denied,
 	}
 	for _, h := range opts.Hosts {
 		s.guard.hosts[strings.ToLower(h)] = true

@@ -289,6 +289,9 @@ func Words(args map[string]json.RawMessage) (record.Caller, error) {
 // known of the caller in the place of the caller's own words.
 func Into[In any](args map[string]json.RawMessage, caller record.Caller) (In, error) {
 	all := maps.Clone(args)
+	for _, p := range append(Caller(), Key()) {
+		delete(all, p.Name)
+	}
 	raw, err := json.Marshal(caller)
 	if err == nil {
 		err = json.Unmarshal(raw, &all)
