@@ -270,8 +270,10 @@ type Graph struct {
 type Health struct {
 	Workspace string `json:"workspace"`
 	// OK is false as soon as one check failed; Problems says which.
-	OK            bool     `json:"ok"`
-	Problems      []string `json:"problems"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems"`
+	// Warnings say what waits for somebody; nothing is broken.
+	Warnings      []string `json:"warnings,omitempty"`
 	SchemaVersion int      `json:"schema_version"`
 	FileBytes     int64    `json:"file_bytes"`
 	WALBytes      int64    `json:"wal_bytes"`

@@ -112,6 +112,10 @@ func (f *fake) HarmonizeMemory(_ context.Context, in record.Harmonize, _ func(wo
 	return answer[record.HarmonizationReport](f, "HarmonizeMemory", in)
 }
 
+func (f *fake) Place() (engine, gateway string) {
+	return "127.0.0.1:7233, namespace default", "http://127.0.0.1:8733"
+}
+
 func (f *fake) ReadPage(_ context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	f.requests = append(f.requests, in)
 	var page record.Page[json.RawMessage]

@@ -99,7 +99,7 @@ func TestRun_golden(t *testing.T) {
 			record.Belief{ID: "b-1", Domain: "architecture", Topic: "storage", Statement: "We use Redis", Confidence: 0.8, FactIDs: []string{"f-1"}, Agents: []string{"ada", "bob"}, Version: 1, CreatedAt: then, UpdatedAt: then}}}},
 		"beliefs-none": {[]string{"beliefs"}, "", nil, nil},
 		"health": {[]string{"health"}, "Health", record.Health{Workspace: "default", OK: true, Problems: []string{}, SchemaVersion: 1, FileBytes: 8 << 20, WALBytes: 700, FactsTotal: 5, FactsActive: 3, Indexed: 5,
-			Policies: 1, Domains: 2, Edges: 4, Operations: 9, LastConsolidated: then}, nil},
+			Policies: 1, Domains: 2, Edges: 4, Operations: 9, LastConsolidated: then, Warnings: []string{"2 conflicts wait for a decision"}}, nil},
 		"health-bad":      {[]string{"health"}, "Health", record.Health{Workspace: "default", Problems: []string{"page 3 is damaged"}}, nil},
 		"workspaces":      {[]string{"workspaces"}, "Workspaces", []string{"default", "shop"}, nil},
 		"workspaces-none": {[]string{"workspaces"}, "Workspaces", []string(nil), nil},
