@@ -135,7 +135,7 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server.Handle("/mcp", mcp.NewHandler(agents, log))
+	s.server.Handle("/mcp", mcp.NewHandler(agents))
 	s.server.Handle("/rpc", rpc.NewHandler(rpc.Options{
 		Memory: s.memory, Log: log,
 		Count: func(name string, began time.Time, err error) { s.server.Metrics.Call("rpc", name, began, err) },

@@ -66,7 +66,7 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 	if err != nil {
 		return err
 	}
-	g.server.Handle("/mcp", mcp.NewHandler(agents, g.log))
+	g.server.Handle("/mcp", mcp.NewHandler(agents))
 	g.server.Handle("/rpc", rpc.NewHandler(rpc.Options{Memory: m, Count: count("rpc"), Log: g.log}))
 	return nil
 }

@@ -54,7 +54,7 @@ type server struct {
 func NewServer(opts Options) (*sdk.Server, error) {
 	s := &server{Options: opts, tools: tools()}
 	out := sdk.NewServer(&sdk.Implementation{Name: "polyphony", Title: "polyphony memory", Version: opts.Version}, &sdk.ServerOptions{
-		Instructions: instructions, Logger: opts.Log,
+		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 	})
 	for _, t := range s.tools {
@@ -71,12 +71,28 @@ func NewServer(opts Options) (*sdk.Server, error) {
 	return out, nil
 }
 
-// NewHandler serves the protocol over streamable HTTP.
-func NewHandler(s *sdk.Server, log *slog.Logger) http.Handler {
-	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
-		Logger: log, SessionTimeout: sessionTime, MaxRequestBodyBytes: gateway.MaxBodyBytes, PropagateRequestCancellation: true,
-		// The gateway checks Host and Origin itself, and knows more names.
-		DisableLocalhostProtection: true,
+// sessionless is the first version of the protocol that has no sessions: each
+// request stands for itself, and ending it cancels what it asked.
+const sessionless = "2026-07-28"
+
+// NewHandler serves the protocol over streamable HTTP, with sessions for the
+// clients that know no other way.
+func NewHandler(s *sdk.Server) http.Handler {
+	serve := func(stateless bool) http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
+			Stateless: stateless, SessionTimeout: sessionTime, MaxRequestBodyBytes: gateway.MaxBodyBytes, PropagateRequestCancellation: true,
+			// The gateway checks Host and Origin itself, and knows more names.
+			DisableLocalhostProtection: true,
+		})
+	}
+	newer, older := serve(true), serve(false)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Versions are dates, which compare as texts.
+		if r.Header.Get("Mcp-Protocol-Version") >= sessionless {
+			newer.ServeHTTP(w, r)
+			return
+		}
+		older.ServeHTTP(w, r)
 	})
 }
 

@@ -121,32 +121,54 @@ func (b *bridge) pass(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// question is how a request is put to the worker.
+type question func(context.Context, *mcp.ClientSession) (mcp.Result, error)
+
 // asking returns how a request is put to the worker, nil for one that is not
 // its affair.
-func asking(req mcp.Request) func(context.Context, *mcp.ClientSession) (mcp.Result, error) {
+func asking(req mcp.Request) question {
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return s.ListTools(ctx, p) }
+		return relay(p, (*mcp.ClientSession).ListTools)
 	case *mcp.CallToolParamsRaw:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) {
-			in := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name}
-			if len(p.Arguments) > 0 {
-				in.Arguments = p.Arguments
-			}
-			return s.CallTool(ctx, in)
+		in := &mcp.CallToolParams{Meta: p.Meta, Name: p.Name}
+		if len(p.Arguments) > 0 {
+			in.Arguments = p.Arguments
 		}
+		return relay(in, (*mcp.ClientSession).CallTool)
 	case *mcp.ListResourcesParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return s.ListResources(ctx, p) }
+		return relay(p, (*mcp.ClientSession).ListResources)
 	case *mcp.ListResourceTemplatesParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) {
-			return s.ListResourceTemplates(ctx, p)
-		}
+		return relay(p, (*mcp.ClientSession).ListResourceTemplates)
 	case *mcp.ReadResourceParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return s.ReadResource(ctx, p) }
+		return relay(p, (*mcp.ClientSession).ReadResource)
 	case *mcp.ListPromptsParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return s.ListPrompts(ctx, p) }
+		return relay(p, (*mcp.ClientSession).ListPrompts)
 	case *mcp.GetPromptParams:
-		return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return s.GetPrompt(ctx, p) }
+		return relay(p, (*mcp.ClientSession).GetPrompt)
+	}
+	return nil
+}
+
+// relay puts a request to the worker by a method of the session. A request
+// without parameters has nil ones.
+func relay[P interface {
+	comparable
+	mcp.Params
+}, R mcp.Result](p P, method func(*mcp.ClientSession, context.Context, P) (R, error)) question {
+	var none P
+	if p != none {
+		p.SetMeta(forWorker(p.GetMeta()))
+	}
+	return func(ctx context.Context, s *mcp.ClientSession) (mcp.Result, error) { return method(s, ctx, p) }
+}
+
+// forWorker keeps of a request's metadata what the worker has to know. The rest
+// is about the connection it came over, which may speak another version.
+func forWorker(meta map[string]any) map[string]any {
+	const token = "progressToken"
+	if t, ok := meta[token]; ok {
+		return map[string]any{token: t}
 	}
 	return nil
 }
