@@ -162,6 +162,12 @@ func TestMCP_bigResults(t *testing.T) {
 func TestMCP_resourcesAndPrompt(t *testing.T) {
 	t.Parallel()
 	c := open(t).agent("Polyphony-Workspace", "demo", "Polyphony-Agent", "scout")
+	for _, uri := range []string{"polyphony://preamble", "polyphony://notes"} {
+		res, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil || res.Contents[0].Text != "\n" {
+			t.Errorf("with nothing to say %s is %+v, %v", uri, res, err)
+		}
+	}
 	called[record.PolicyResult](t, c, "propose_policy", args{"domain": "infra", "rule": "Test before you push."})
 	called[record.RecordObservationResult](t, c, "record_observation", args{"text": "Halfway through the gateway."})
 	called[record.ProposeFactResult](t, c, "propose_fact", args{"domain": "infra", "topic": "ports", "content": "The gateway listens on port 8080"})

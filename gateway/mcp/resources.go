@@ -70,6 +70,11 @@ func (s *server) notesResource(ctx context.Context, req *sdk.ReadResourceRequest
 }
 
 func contents(uri, kind, text string) *sdk.ReadResourceResult {
+	if text == "" {
+		// The protocol wants the text to be there, and the library leaves out
+		// an empty one.
+		text = "\n"
+	}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: kind, Text: text}}}
 }
 
