@@ -144,6 +144,17 @@ func TestAttacks_tokens(t *testing.T) {
 		t.Errorf("another workspace's token lists %v", l.Workspaces)
 	}
 
+	// Nobody lifts itself.
+	weak, _ := s.token("demo", "tester", "qa")
+	ask[record.SetGrantResult](s, "memory_access_grant.set", args{"for_role": "qa", "domain": "infra", "level": "none"}, "Authorization", "Bearer "+good)
+	for _, method := range []string{"memory_access_grant.set", "memory_access_grant.delete"} {
+		params := args{"for_role": "qa", "domain": "infra"}
+		if strings.HasSuffix(method, "set") {
+			params["level"] = "write"
+		}
+		deny(s, method, params, record.InsufficientMemoryPermission, "Authorization", "Bearer "+weak)
+	}
+
 	// Another client's session is no way in, and a connection outlives no token.
 	if status, _ := s.request("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, append(slices.Clone(jsonType), "Mcp-Session-Id", c.ID())...); status != 401 {
 		t.Errorf("a session without a token answers %d", status)

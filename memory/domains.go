@@ -126,7 +126,7 @@ func (t *tx) needWrite(domain int64, shown string) error {
 }
 
 // grantee is whom and where a grant is for.
-func (t *tx) grantee(forRole, domain, repo string) (role record.Role, id int64, shown string, err error) {
+func (t *tx) grantee(forRole, domain, repo string, needWrite bool) (role record.Role, id int64, shown string, err error) {
 	if forRole == "" {
 		return role, 0, "", record.Errorf(record.InvalidArgument, "for_role", "name the role that the grant is for")
 	}
@@ -141,16 +141,20 @@ func (t *tx) grantee(forRole, domain, repo string) (role record.Role, id int64, 
 	if errors.Is(err, sql.ErrNoRows) {
 		err = record.Errorf(record.NotFound, "domain", "there is no domain %s", d)
 	}
-	return role, id, fullName(d.repo, name), err
+	if shown = fullName(d.repo, name); err == nil && needWrite {
+		err = t.needWrite(id, shown)
+	}
+	return role, id, shown, err
 }
 
 // DeleteGrant takes a role's grant in a domain back; without one it may read.
 // Taking back one that is not there changes nothing.
 //
-// Errors: InvalidArgument, NotFound (the domain).
+// Errors: InvalidArgument, NotFound (the domain), InsufficientMemoryPermission
+// (when write is asked for).
 func (s *Store) DeleteGrant(ctx context.Context, req record.DeleteGrant) (record.SetGrantResult, error) {
 	return apply(ctx, s, record.KindDeleteGrant, req, func(t *tx) (res record.SetGrantResult, err error) {
-		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo)
+		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo, req.NeedWrite)
 		if err != nil {
 			return res, err
 		}
@@ -166,7 +170,7 @@ func (s *Store) SetGrant(ctx context.Context, req record.SetGrant) (record.SetGr
 		if err != nil {
 			return res, err
 		}
-		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo)
+		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo, req.NeedWrite)
 		if err != nil {
 			return res, err
 		}

@@ -130,12 +130,12 @@ func policyOperations() []operation {
 		}, (*workflows.Client).DeletePolicy),
 		lists[record.Domain](operation{name: "memory_domain.list", about: "List the domains that the role may see, with counts.", returns: "items: domains; next"}, record.ReadDomains),
 		lists[record.Grant](operation{name: "memory_access_grant.list", about: "List every grant, by domain and role. A role without one may read.", returns: "items: grants; next"}, record.ReadGrants),
-		writes(operation{
-			name: "memory_access_grant.set", about: "Give a role a level in a domain that exists.", returns: "grant",
+		writingGrants(operation{
+			name: "memory_access_grant.set", about: "Give a role a level in a domain that exists. Under a token its own role needs write there.", returns: "grant",
 			args: params.List{forRole, theDomain, {Name: "level", Kind: params.Text, Required: true, Enum: []string{string(record.None), string(record.Read), string(record.Write)}, About: "What the role may do there."}},
 		}, (*workflows.Client).SetGrant),
-		writes(operation{
-			name: "memory_access_grant.delete", about: "Take a role's grant in a domain back; without one it may read.", returns: "grant: what stands now",
+		writingGrants(operation{
+			name: "memory_access_grant.delete", about: "Take a role's grant in a domain back; without one it may read. Under a token its own role needs write there.", returns: "grant: what stands now",
 			args: params.List{forRole, theDomain},
 		}, (*workflows.Client).DeleteGrant),
 	}
@@ -189,6 +189,21 @@ func writes[In, Out any](o operation, method func(*workflows.Client, context.Con
 			r.Stamp("")
 		}
 		return out, err
+	}
+	return o
+}
+
+// writingGrants is writes for what changes grants. A token's role must have
+// write on the domain, else it could lift itself; on an open loopback address
+// anybody may take any role, so nothing is asked.
+func writingGrants[In, Out any](o operation, method func(*workflows.Client, context.Context, In) (Out, error)) operation {
+	o = writes(o, method)
+	run := o.run
+	o.run = func(ctx context.Context, c call) (any, error) {
+		if c.identity.Token != "" {
+			c.args["need_write"] = json.RawMessage("true")
+		}
+		return run(ctx, c)
 	}
 	return o
 }

@@ -210,6 +210,8 @@ type DeleteGrant struct {
 	Caller
 	ForRole string `json:"for_role"`
 	Domain  string `json:"domain"`
+	// NeedWrite is as in SetGrant.
+	NeedWrite bool `json:"need_write,omitempty"`
 }
 
 // SetGrant gives a role a level in a domain.
@@ -218,6 +220,9 @@ type SetGrant struct {
 	ForRole string `json:"for_role"`
 	Domain  string `json:"domain"`
 	Level   string `json:"level"`
+	// NeedWrite refuses a caller whose role has no write on the domain. It is
+	// asked for where a caller's role is known, so that nobody lifts itself.
+	NeedWrite bool `json:"need_write,omitempty"`
 }
 
 // SetGrantResult is the grant as it stands.
