@@ -119,7 +119,7 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 		Client: workflows.NewClient(engine{workspaces: workspaces}, 1), Workspaces: workspaces,
 		Recall: recall.NewEngine(nil), Owns: func(string) bool { return true },
 	}
-	log := slog.New(slog.NewTextHandler(s.log, nil))
+	log := logTo(s.log)
 	opts := gateway.Options{Address: "127.0.0.1:0", Tokens: s.tokens, Log: log}
 	for _, f := range change {
 		f(&opts)
@@ -257,3 +257,5 @@ func text(res *sdk.CallToolResult) string {
 }
 
 type args = map[string]any
+
+func logTo(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -274,6 +275,41 @@ func TestStore_DeleteFact(t *testing.T) {
 	}
 	if _, err := s.RestoreFact(ctx, record.RestoreFact{Caller: person, FactID: p.FactID}); record.ErrorCode(err) != record.NotFound {
 		t.Errorf("restoring says %v", err)
+	}
+}
+
+// The minutes of a meeting do not bring a deleted decision back, unless they are
+// of a later day.
+func TestStore_DeleteFact_meeting(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)
+	s, _ := openOnDisk(t, Options{Now: func() time.Time { return now }})
+	capture := func(revision int64, held time.Time) record.MeetingReport {
+		t.Helper()
+		m := record.CaptureMeeting{Caller: person, MeetingID: "weekly", Revision: revision, HeldAt: record.At(held), Decisions: []record.Decision{
+			{Text: "The gateway moves to Dublin.", Topic: "place"}, {Text: "The broker stays.", Topic: "broker"},
+		}}
+		r, err := s.CaptureMeetingPage(t.Context(), record.MeetingPage{CaptureMeeting: m, Last: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	held := now.Add(-time.Hour)
+	first := capture(1, held)
+	for _, id := range first.FactIDs {
+		if f := factOf(t, s, id); f.Topic == "place" {
+			if _, err := s.DeleteFact(t.Context(), record.DeleteFact{Caller: person, FactID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := capture(2, held); len(r.Failed) != 1 || r.Failed[0].Code != record.SupersedeInvalid || len(r.FactIDs) != 1 {
+		t.Errorf("the next revision gives %+v", r)
+	}
+	now = now.Add(48 * time.Hour)
+	if r := capture(3, now.Add(-time.Hour)); len(r.Failed) != 0 || len(r.FactIDs) != 2 {
+		t.Errorf("a meeting of a later day gives %+v", r)
 	}
 }
 

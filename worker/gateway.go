@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,18 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 			_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return workflows.FromTemporal(err)
 		}},
+		gateway.Check{Name: "files", Run: func(context.Context) error {
+			_, err := m.Workspaces.List()
+			return err
+		}},
 	)
+	g.server.Metrics.Gauge("polyphony_workspaces", "Workspaces in the data folder.", func() float64 {
+		ids, err := m.Workspaces.List()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(len(ids))
+	})
 	count := func(surface string) func(string, time.Time, error) {
 		return func(name string, began time.Time, err error) { g.server.Metrics.Call(surface, name, began, err) }
 	}

@@ -229,7 +229,7 @@ func TestGateway_address(t *testing.T) {
 	}
 	on := start(t, data, "--http", "0.0.0.0:0")
 	_, port, _ := strings.Cut(strings.TrimPrefix(on.gateway(), "http://[::]"), ":")
-	for path, want := range map[string]string{"/healthz": `{"ok":true}`, "/readyz": `{"ready":true,"checks":{"engine":"ok"}}`} {
+	for path, want := range map[string]string{"/healthz": `{"ok":true}`, "/readyz": `{"ready":true,"checks":{"engine":"ok","files":"ok"}}`} {
 		res := must[*http.Response](t)(http.Get(fmt.Sprintf("http://127.0.0.1:%s%s", port, path)))
 		body := must[[]byte](t)(io.ReadAll(res.Body))
 		_ = res.Body.Close()
