@@ -126,6 +126,31 @@ func (a *Store) SupersedePolicy(ctx context.Context, in record.SupersedePolicy) 
 	return write(ctx, a.Workspaces, in, (*memory.Store).SupersedePolicy)
 }
 
+// UpdateFact runs [memory.Store.UpdateFact].
+func (a *Store) UpdateFact(ctx context.Context, in record.UpdateFact) (record.UpdateFactResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).UpdateFact)
+}
+
+// DeleteFact runs [memory.Store.DeleteFact].
+func (a *Store) DeleteFact(ctx context.Context, in record.DeleteFact) (record.DeleteFactResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeleteFact)
+}
+
+// UpdatePolicy runs [memory.Store.UpdatePolicy].
+func (a *Store) UpdatePolicy(ctx context.Context, in record.UpdatePolicy) (record.UpdatePolicyResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).UpdatePolicy)
+}
+
+// DeletePolicy runs [memory.Store.DeletePolicy].
+func (a *Store) DeletePolicy(ctx context.Context, in record.DeletePolicy) (record.DeletePolicyResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeletePolicy)
+}
+
+// DeleteGrant runs [memory.Store.DeleteGrant].
+func (a *Store) DeleteGrant(ctx context.Context, in record.DeleteGrant) (record.SetGrantResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).DeleteGrant)
+}
+
 // SetGrant runs [memory.Store.SetGrant].
 func (a *Store) SetGrant(ctx context.Context, in record.SetGrant) (record.SetGrantResult, error) {
 	return write(ctx, a.Workspaces, in, (*memory.Store).SetGrant)
@@ -183,13 +208,10 @@ func (a *Reader) AssemblePreamble(ctx context.Context, in record.Dispatch) (reco
 	return out, err
 }
 
-// SearchMemory runs [recall.Engine.Search].
+// SearchMemory runs [recall.Engine.SearchWorkspace].
 func (a *Reader) SearchMemory(ctx context.Context, in record.Search) (record.SearchResult, error) {
-	empty := record.SearchResult{Facts: []record.Hit{}, Policies: []record.PolicyHit{}, Voices: []string{}}
-	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.SearchResult, error) {
-		out, err := a.Recall.Search(ctx, s, in)
-		return fitting(out), err
-	})
+	out, err := a.Recall.SearchWorkspace(ctx, a.Workspaces, in)
+	return fitting(out), applicationError(ctx, err)
 }
 
 // fitting leaves out the last facts of an answer that would be too large to
@@ -207,40 +229,19 @@ func fitting(out record.SearchResult) record.SearchResult {
 	return out
 }
 
-// ReadMemory runs [memory.Store.Read].
+// ReadMemory runs [memory.Workspaces.Read].
 func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
-	empty := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
-	if in.What == record.ReadWorkspaces {
-		ids, err := a.Workspaces.List()
-		for _, id := range ids {
-			empty.Items = append(empty.Items, json.RawMessage(`"`+id+`"`))
-		}
-		return empty, applicationError(ctx, err)
-	}
 	if in.What == record.ReadModel {
+		page := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
 		var model record.EmbeddingModel
 		err := in.Check()
 		if err == nil && a.Keeper != nil {
 			model, err = a.Keeper.Status()
 		}
 		raw, _ := json.Marshal(model) // Plain fields.
-		empty.Items = append(empty.Items, raw)
-		return empty, applicationError(ctx, err)
+		page.Items = append(page.Items, raw)
+		return page, applicationError(ctx, err)
 	}
-	if in.What == record.ReadHealth && in.Check() == nil && !a.Workspaces.Exists(in.Workspace) {
-		return empty, applicationError(ctx, noWorkspace(in.Workspace))
-	}
-	if in.What == record.ReadCheck && in.Check() == nil && !a.Workspaces.Exists(in.Workspace) {
-		for _, c := range memory.Silent(in.Context) {
-			raw, err := json.Marshal(c)
-			if err != nil {
-				return empty, applicationError(ctx, err)
-			}
-			empty.Items = append(empty.Items, raw)
-		}
-		return empty, nil
-	}
-	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.Page[json.RawMessage], error) {
-		return s.Read(ctx, in)
-	})
+	out, err := a.Workspaces.Read(ctx, in)
+	return out, applicationError(ctx, err)
 }

@@ -125,35 +125,59 @@ func (t *tx) needWrite(domain int64, shown string) error {
 	return e
 }
 
-// SetGrant gives a role a level in a domain that exists.
-func (s *Store) SetGrant(ctx context.Context, req record.SetGrant) (record.SetGrantResult, error) {
-	return apply(ctx, s, record.KindSetGrant, req, func(t *tx) (res record.SetGrantResult, err error) {
-		if req.ForRole == "" {
-			return res, record.Errorf(record.InvalidArgument, "for_role", "name the role that the grant is for")
-		}
-		role, err := record.ParseRole("for_role", req.ForRole)
+// grantee is whom and where a grant is for.
+func (t *tx) grantee(forRole, domain, repo string, needWrite bool) (role record.Role, id int64, shown string, err error) {
+	if forRole == "" {
+		return role, 0, "", record.Errorf(record.InvalidArgument, "for_role", "name the role that the grant is for")
+	}
+	if role, err = record.ParseRole("for_role", forRole); err != nil {
+		return role, 0, "", err
+	}
+	d, err := parseDomain(domain, repo)
+	if err != nil {
+		return role, 0, "", err
+	}
+	id, name, err := findDomain(t, d)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = record.Errorf(record.NotFound, "domain", "there is no domain %s", d)
+	}
+	if shown = fullName(d.repo, name); err == nil && needWrite {
+		err = t.needWrite(id, shown)
+	}
+	return role, id, shown, err
+}
+
+// DeleteGrant takes a role's grant in a domain back; without one it may read.
+// Taking back one that is not there changes nothing.
+//
+// Errors: InvalidArgument, NotFound (the domain), InsufficientMemoryPermission
+// (when write is asked for).
+func (s *Store) DeleteGrant(ctx context.Context, req record.DeleteGrant) (record.SetGrantResult, error) {
+	return apply(ctx, s, record.KindDeleteGrant, req, func(t *tx) (res record.SetGrantResult, err error) {
+		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo, req.NeedWrite)
 		if err != nil {
 			return res, err
 		}
+		res.Grant = record.Grant{Role: role, Domain: shown, Level: record.Read, UpdatedAt: t.now, UpdatedBy: req.Agent}
+		return res, t.exec("DELETE FROM grants WHERE domain_id = ? AND role = ?", id, role)
+	})
+}
+
+// SetGrant gives a role a level in a domain that exists.
+func (s *Store) SetGrant(ctx context.Context, req record.SetGrant) (record.SetGrantResult, error) {
+	return apply(ctx, s, record.KindSetGrant, req, func(t *tx) (res record.SetGrantResult, err error) {
 		level, err := record.ParseLevel(req.Level)
 		if err != nil {
 			return res, err
 		}
-		d, err := parseDomain(req.Domain, req.Repo)
-		if err != nil {
-			return res, err
-		}
-		id, name, err := findDomain(t, d)
-		if errors.Is(err, sql.ErrNoRows) {
-			return res, record.Errorf(record.NotFound, "domain", "there is no domain %s", d)
-		}
+		role, id, shown, err := t.grantee(req.ForRole, req.Domain, req.Repo, req.NeedWrite)
 		if err != nil {
 			return res, err
 		}
 		err = t.exec(`INSERT INTO grants (role, domain_id, level, updated_at, updated_by) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (domain_id, role) DO UPDATE SET level = excluded.level, updated_at = excluded.updated_at, updated_by = excluded.updated_by`,
 			role, id, level, t.now.Micros(), req.Agent)
-		res.Grant = record.Grant{Role: role, Domain: fullName(d.repo, name), Level: level, UpdatedAt: t.now, UpdatedBy: req.Agent}
+		res.Grant = record.Grant{Role: role, Domain: shown, Level: level, UpdatedAt: t.now, UpdatedBy: req.Agent}
 		return res, err
 	})
 }

@@ -176,14 +176,21 @@ func (t *tx) edge(source, target int64, kind string, weight float64) (bool, erro
 	return n > 0, err
 }
 
-// Edges lists the edges at one fact, strongest first.
-func (v *View) Edges(factID string) ([]record.Edge, error) {
-	rows, err := v.query(`SELECT a.id, b.id, e.kind, e.weight, e.created_at FROM facts f JOIN edges e ON e.source = f.seq OR e.target = f.seq
+// Edges lists the edges at one fact, strongest first, those to facts that the
+// scope hides left out.
+func (v *View) Edges(factID string, scope Scope) ([]record.Edge, error) {
+	rows, err := v.query(`SELECT a.id, b.id, e.kind, e.weight, e.created_at, a.domain_id, b.domain_id FROM facts f JOIN edges e ON e.source = f.seq OR e.target = f.seq
 		JOIN facts a ON a.seq = e.source JOIN facts b ON b.seq = e.target WHERE f.id = ? ORDER BY e.weight DESC, e.source, e.target, e.kind`, factID)
-	return collect(rows, err, func(r scanner) (e record.Edge, err error) {
-		var at int64
-		err = r.Scan(&e.Source, &e.Target, &e.Kind, &e.Weight, &at)
+	out := []record.Edge{}
+	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
+		var e record.Edge
+		var at, from, to int64
+		err := r.Scan(&e.Source, &e.Target, &e.Kind, &e.Weight, &at, &from, &to)
 		e.CreatedAt = record.FromMicros(at)
-		return e, err
+		if err == nil && !scope.Hidden(from) && !scope.Hidden(to) {
+			out = append(out, e)
+		}
+		return struct{}{}, err
 	})
+	return out, err
 }

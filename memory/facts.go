@@ -138,11 +138,8 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := record.CheckName("topic", req.Topic); err != nil {
+	if err := checkTopic(req.Topic); err != nil {
 		return nil, err
-	}
-	if text.Blank(req.Topic) {
-		return nil, record.Errorf(record.InvalidArgument, "topic", "a fact needs a topic")
 	}
 	if err := checkContent("content", req.Content, record.MaxContentBytes); err != nil {
 		return nil, err
@@ -180,6 +177,16 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	p.parsed = conflict.Parse(conflict.Statement{Content: p.content, Topic: p.topic, Domain: p.domain.String()})
 	p.terms = text.QueryTerms(p.content)
 	return p, nil
+}
+
+func checkTopic(topic string) error {
+	if err := record.CheckName("topic", topic); err != nil {
+		return err
+	}
+	if text.Blank(topic) {
+		return record.Errorf(record.InvalidArgument, "topic", "a fact needs a topic")
+	}
+	return nil
 }
 
 // checkContent refuses text that says nothing, cannot be stored, or holds a
@@ -236,6 +243,9 @@ func (t *tx) propose(p *proposal) (record.ProposeFactResult, error) {
 	}
 	if same != nil {
 		return t.reMention(same, p, "the same statement")
+	}
+	if err := t.refuseDeleted(p); err != nil {
+		return res, err
 	}
 	if known, err := t.retiredBackup(p); err != nil {
 		return res, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -12,6 +13,28 @@ import (
 // walWarning is the size of the write-ahead log, in bytes, past which health
 // says so: something holds a read open.
 const walWarning = 64 << 20
+
+// consolidationDue is how long after a consolidation kept session items are
+// worth a warning.
+const consolidationDue = 30 * 24 * time.Hour
+
+// warnings says what waits for somebody.
+func warnings(h record.Health, now record.Time) (out []string) {
+	add := func(n int64, one, many string) {
+		switch {
+		case n == 1:
+			out = append(out, "1 "+one)
+		case n > 1:
+			out = append(out, fmt.Sprintf("%d %s", n, many))
+		}
+	}
+	add(h.EmbeddingQueue, "fact waits for its vector", "facts wait for their vectors")
+	add(h.OpenConflicts, "conflict waits for a decision", "conflicts wait for a decision")
+	if now.Sub(h.LastConsolidated.Time) > consolidationDue {
+		add(h.SessionItems, "session item waits for a consolidation", "session items wait for a consolidation")
+	}
+	return out
+}
 
 // Health counts what the file holds. deep also checks every page and the
 // lexical index, which takes about a second for each 100 MB.
@@ -89,7 +112,7 @@ func (v *View) Health(deep bool) (record.Health, error) {
 			h.Problems = append(h.Problems, fmt.Sprintf("the index of episodes has rows for %d of %d", indexed, h.Episodes))
 		}
 	}
-	h.OK = len(h.Problems) == 0
+	h.OK, h.Warnings = len(h.Problems) == 0, warnings(h, v.now)
 	return h, nil
 }
 

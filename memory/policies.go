@@ -107,10 +107,7 @@ func (s *Store) SupersedePolicy(ctx context.Context, req record.SupersedePolicy)
 				return res, err
 			}
 		}
-		p, err := scanPolicy(t.row("SELECT "+policyColumns+fromPolicies+"WHERE p.id = ?", req.PolicyID))
-		if errors.Is(err, sql.ErrNoRows) {
-			return res, record.Errorf(record.NotFound, "policy_id", "there is no policy with that id in this workspace")
-		}
+		p, err := getPolicy(t, req.PolicyID)
 		if err != nil {
 			return res, err
 		}

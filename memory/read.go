@@ -82,13 +82,28 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 		for i := range h.Chain {
 			rows = append(rows, record.HistoryRow{Fact: &h.Chain[i]})
 		}
+		for i := range h.Versions {
+			rows = append(rows, record.HistoryRow{Version: &h.Versions[i]})
+		}
 		for i := range h.Events {
 			rows = append(rows, record.HistoryRow{Event: &h.Events[i]})
 		}
 		return addAll(p, rows, err)
+	case record.ReadFact:
+		f, err := v.visibleFact(req.ID, scope)
+		return addAll(p, []record.Fact{f}, err)
 	case record.ReadEdges:
-		rows, err := v.Edges(req.ID)
+		if _, err := v.visibleFact(req.ID, scope); err != nil {
+			return err
+		}
+		rows, err := v.Edges(req.ID, scope)
 		return addAll(p, rows, err)
+	case record.ReadGraph:
+		g, err := v.Graph(scope, p.limit)
+		return addAll(p, []record.Graph{g}, err)
+	case record.ReadPolicy:
+		r, err := v.PolicyRecord(req.ID, scope)
+		return addAll(p, []record.PolicyRecord{r}, err)
 	case record.ReadPolicies:
 		rows, err := v.Policies(req.Repo, scope, req.All)
 		return addAll(p, rows, err)
@@ -187,6 +202,7 @@ func addAll[T any](p *pager, rows []T, err error) error {
 	}
 	for i, r := range rows {
 		if err == nil && i >= done {
+			p.full = p.full || len(p.page.Items) == p.limit
 			err = p.add(strconv.Itoa(i+1), r)
 		}
 	}
@@ -194,6 +210,19 @@ func addAll[T any](p *pager, rows []T, err error) error {
 		p.page.Next = p.last
 	}
 	return err
+}
+
+// visibleFact returns one fact, current or not; one that the scope hides is not
+// there.
+func (v *View) visibleFact(id string, scope Scope) (record.Fact, error) {
+	f, err := getFact(v, "id", id)
+	if err == nil && scope.Hidden(f.domainID) {
+		err = record.Errorf(record.NotFound, "id", "there is no fact with that id in this workspace")
+	}
+	if err != nil {
+		return record.Fact{}, err
+	}
+	return v.factRow(f).Fact, nil
 }
 
 // hidesAny reports whether the scope hides one of the facts.

@@ -235,6 +235,11 @@ func (v *View) History(id string) (record.FactHistory, error) {
 			return h, err
 		}
 		h.Chain = append(h.Chain, f)
+		versions, err := v.versions(id)
+		if err != nil {
+			return h, err
+		}
+		h.Versions = append(h.Versions, versions...)
 		rows, err := v.query("SELECT f.id, e.at, e.kind, e.agent, e.role, e.other, e.veracity, e.confidence, e.reason FROM facts f JOIN fact_events e ON e.fact = f.seq WHERE f.id = ? ORDER BY e.seq", id)
 		events, err := collect(rows, err, func(r scanner) (e record.FactEvent, err error) {
 			var at int64

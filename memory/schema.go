@@ -110,6 +110,31 @@ CREATE TABLE fact_events (
 ) STRICT;
 CREATE INDEX fact_events_fact ON fact_events(fact);
 
+CREATE TABLE fact_versions (
+  fact        INTEGER NOT NULL REFERENCES facts(seq) ON DELETE CASCADE,
+  version     INTEGER NOT NULL,
+  topic       TEXT NOT NULL,
+  content     TEXT NOT NULL,
+  confidence  REAL NOT NULL,
+  memory_type TEXT NOT NULL,
+  veracity    TEXT NOT NULL,
+  valid_until INTEGER NOT NULL,
+  until       INTEGER NOT NULL,
+  agent       TEXT NOT NULL,
+  role        TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  PRIMARY KEY (fact, version)
+) STRICT, WITHOUT ROWID;
+
+-- What a person deleted, by hash: enough to refuse a repetition out of an old
+-- backup, too little to read.
+CREATE TABLE deleted_facts (
+  domain_id  INTEGER NOT NULL REFERENCES domains(id) ON DELETE CASCADE,
+  hash       BLOB NOT NULL,
+  deleted_at INTEGER NOT NULL,
+  PRIMARY KEY (domain_id, hash)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIRTUAL TABLE fact_index USING fts5(
   topic, content, scope,
   content='', contentless_delete=1, detail=column,
@@ -196,6 +221,18 @@ CREATE TABLE policies (
   updated_at       INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX policies_active ON policies(domain_id, rule_key) WHERE superseded_at = 0;
+
+CREATE TABLE policy_versions (
+  policy        INTEGER NOT NULL REFERENCES policies(seq) ON DELETE CASCADE,
+  version       INTEGER NOT NULL,
+  rule          TEXT NOT NULL,
+  required_role TEXT NOT NULL,
+  until         INTEGER NOT NULL,
+  agent         TEXT NOT NULL,
+  role          TEXT NOT NULL,
+  reason        TEXT NOT NULL,
+  PRIMARY KEY (policy, version)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE notes (
   agent      TEXT PRIMARY KEY,

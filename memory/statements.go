@@ -33,15 +33,6 @@ func (v *View) CheckStatements(scope Scope, statements []string) ([]record.Check
 	return out, nil
 }
 
-// Silent is what a record that holds nothing says about statements.
-func Silent(statements []string) []record.CheckedStatement {
-	out := make([]record.CheckedStatement, len(statements))
-	for i, s := range statements {
-		out[i] = unknownStatement(s)
-	}
-	return out
-}
-
 func unknownStatement(s string) record.CheckedStatement {
 	return record.CheckedStatement{Statement: s, Standing: record.StandingUnknown, Now: []record.RecordedNow{}}
 }

@@ -213,7 +213,7 @@ func (s *Store) bringUp(ctx context.Context, conn *sql.Conn) error {
 // pragmas are what every connection is set to, the busy timeout first because
 // the ones after it may have to wait.
 var pragmas = []string{
-	"busy_timeout = 10000", "synchronous = FULL", "foreign_keys = 1", "temp_store = MEMORY",
+	"busy_timeout = 10000", "synchronous = FULL", "foreign_keys = 1", "secure_delete = ON", "temp_store = MEMORY",
 	"cache_size = -16384", "journal_size_limit = 67108864", "wal_autocheckpoint = 1000",
 }
 

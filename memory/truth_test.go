@@ -723,7 +723,7 @@ func TestStore_Edges(t *testing.T) {
 	}
 	last := mustPropose(t, s, req("t", "where the quagga subsystem lives"))
 	mustView(t, s, func(v *View) error {
-		edges, err := v.Edges(last.FactID)
+		edges, err := v.Edges(last.FactID, Scope{})
 		if len(edges) == 0 || len(edges) > 5 {
 			t.Errorf("%d edges, want 1 to 5", len(edges))
 		}
@@ -741,7 +741,7 @@ func TestStore_precedingFactOfTheTopic(t *testing.T) {
 	s, c := mustOpen(t)
 	contextual := func(id string) (got []record.Edge) {
 		mustView(t, s, func(v *View) error {
-			edges, err := v.Edges(id)
+			edges, err := v.Edges(id, Scope{})
 			for _, e := range edges {
 				if e.Kind == "contextual" && e.Source == id {
 					got = append(got, e)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -192,6 +193,46 @@ func (w *Workspaces) List() ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// Read answers one page of a read operation. Reading makes no workspace: one
+// that does not exist holds nothing.
+//
+// Errors: those of [Store.Read]; NotFound for the health of a workspace that
+// does not exist.
+func (w *Workspaces) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
+	page := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
+	if req.What == record.ReadWorkspaces {
+		ids, err := w.List()
+		for _, id := range ids {
+			page.Items = append(page.Items, json.RawMessage(`"`+id+`"`))
+		}
+		return page, err
+	}
+	if err := req.Check(); err != nil {
+		return page, err
+	}
+	if !w.Exists(req.Workspace) {
+		if req.What == record.ReadHealth {
+			return page, record.Errorf(record.NotFound, "workspace", "there is no workspace %s", req.Workspace)
+		}
+		if req.What == record.ReadCheck {
+			// A record that holds nothing knows none of the statements.
+			for _, statement := range req.Context {
+				raw, err := json.Marshal(unknownStatement(statement))
+				if err != nil {
+					return page, err
+				}
+				page.Items = append(page.Items, raw)
+			}
+		}
+		return page, nil
+	}
+	err := w.Use(ctx, req.Workspace, func(s *Store) (err error) {
+		page, err = s.Read(ctx, req)
+		return err
+	})
+	return page, err
 }
 
 // Exists reports whether the workspace has a file; reading an unknown

@@ -28,12 +28,17 @@ const (
 
 // operation is one queued change: its identity in the ledger and its effect.
 type operation struct {
-	ctx      context.Context
-	kind     string
-	key      string
-	hash     string
-	caller   record.Caller
-	effect   func(*tx) (any, error)
+	ctx    context.Context
+	kind   string
+	key    string
+	hash   string
+	caller record.Caller
+	effect func(*tx) (any, error)
+	// alone keeps the operation out of a batch: it changes index rows that an
+	// earlier operation of one might not have written yet.
+	alone bool
+	// after, when not nil, runs once the operation's transaction is committed.
+	after    func(*writer) error
 	result   []byte
 	err      error
 	finished chan struct{}
@@ -77,24 +82,36 @@ func (w *writer) close() {
 func (w *writer) run() {
 	defer close(w.done)
 	for first := range w.queue {
-		batch := append(make([]*operation, 0, maxBatch), first)
-	fill:
-		for len(batch) < w.store.maxBatch {
-			select {
-			case op, open := <-w.queue:
-				if !open {
-					break fill
-				}
-				batch = append(batch, op)
-			default:
-				break fill
+		for first != nil {
+			var batch []*operation
+			batch, first = w.fill(first)
+			w.commit(batch)
+			for _, op := range batch {
+				close(op.finished)
 			}
 		}
-		w.commit(batch)
-		for _, op := range batch {
-			close(op.finished)
+	}
+}
+
+// fill returns the operations that share first's transaction, and the one
+// after them when that wants one of its own.
+func (w *writer) fill(first *operation) (batch []*operation, next *operation) {
+	batch = append(make([]*operation, 0, maxBatch), first)
+	for !first.alone && len(batch) < w.store.maxBatch {
+		select {
+		case op, open := <-w.queue:
+			if !open {
+				return batch, nil
+			}
+			if op.alone {
+				return batch, op
+			}
+			batch = append(batch, op)
+		default:
+			return batch, nil
 		}
 	}
+	return batch, nil
 }
 
 // submit queues op and waits for it. When the caller's context ends first the
@@ -160,6 +177,11 @@ func (w *writer) commit(batch []*operation) {
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
+	}
+	if op := batch[0]; op.after != nil && op.err == nil {
+		if err := op.after(w); err != nil {
+			w.store.log.Warn("tidying up after a write failed", "workspace", w.store.workspace, "kind", op.kind, "error", err)
+		}
 	}
 }
 
@@ -318,6 +340,16 @@ func apply[Res any](ctx context.Context, s *Store, kind string, req record.Reque
 // applyAs is apply under another ledger key than the caller's, for one step of
 // a larger call.
 func applyAs[Res any](ctx context.Context, s *Store, kind, key string, req record.Request, effect func(*tx) (Res, error)) (Res, error) {
+	return submit(ctx, s, &operation{ctx: ctx, kind: kind, key: key}, req, effect)
+}
+
+// applyAlone is apply in a transaction that no other operation shares.
+func applyAlone[Res any](ctx context.Context, s *Store, kind string, req record.Request, effect func(*tx) (Res, error)) (Res, error) {
+	return submit(ctx, s, &operation{ctx: ctx, kind: kind, key: req.Origin().Key, alone: true}, req, effect)
+}
+
+// submit completes the operation, queues it and waits for its result.
+func submit[Res any](ctx context.Context, s *Store, op *operation, req record.Request, effect func(*tx) (Res, error)) (Res, error) {
 	var zero Res
 	if err := req.Origin().Check(); err != nil {
 		return zero, err
@@ -325,17 +357,13 @@ func applyAs[Res any](ctx context.Context, s *Store, kind, key string, req recor
 	if s.readOnly {
 		return zero, record.Errorf(record.Unavailable, "", "the workspace file is read-only")
 	}
-	hash := record.RequestHash(kind, req)
-	op := &operation{
-		ctx: ctx, kind: kind, key: key, hash: hash, caller: req.Origin(),
-		finished: make(chan struct{}),
-		effect: func(t *tx) (any, error) {
-			res, err := effect(t)
-			if r, ok := any(&res).(interface{ Stamp(string) }); ok {
-				r.Stamp(hash)
-			}
-			return res, err
-		},
+	op.hash, op.caller, op.finished = record.RequestHash(op.kind, req), req.Origin(), make(chan struct{})
+	op.effect = func(t *tx) (any, error) {
+		res, err := effect(t)
+		if r, ok := any(&res).(interface{ Stamp(string) }); ok {
+			r.Stamp(op.hash)
+		}
+		return res, err
 	}
 	if err := s.writer.submit(ctx, op); err != nil {
 		return zero, err

@@ -93,6 +93,25 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 	return res, err
 }
 
+// SearchWorkspace answers search_memory in a workspace of w. One that does not
+// exist holds nothing and is not made.
+//
+// Errors: those of [Engine.Search].
+func (e *Engine) SearchWorkspace(ctx context.Context, w *memory.Workspaces, req record.Search) (record.SearchResult, error) {
+	res := record.SearchResult{Facts: []record.Hit{}, Policies: []record.PolicyHit{}, Voices: []string{}}
+	if _, _, _, err := checkSearch(req); err != nil {
+		return res, err
+	}
+	if !w.Exists(req.Workspace) {
+		return res, nil
+	}
+	err := w.Use(ctx, req.Workspace, func(s *memory.Store) (err error) {
+		res, err = e.Search(ctx, s, req)
+		return err
+	})
+	return res, err
+}
+
 // embed returns the query's vector of the store's model, before the snapshot is
 // taken: a model is slow beside a read.
 func (e *Engine) embed(ctx context.Context, mode record.Mode, query, model string, res *record.SearchResult) []float32 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
@@ -24,12 +25,19 @@ const (
 	workerStopTimeout = 20 * time.Second
 )
 
-// envModel names the folder of the embedding model, envHub the base URL of the
-// hub that models are downloaded from.
+// Environment variables that give flags their defaults.
 const (
+	// envModel names the folder of the embedding model, envHub the base URL of
+	// the hub that models are downloaded from.
 	envModel = "POLYPHONY_MODEL_DIR"
 	envHub   = "POLYPHONY_MODEL_HUB"
+	// envHTTP and envHTTPHosts are the gateway's address and names.
+	envHTTP      = "POLYPHONY_HTTP"
+	envHTTPHosts = "POLYPHONY_HTTP_HOSTS"
 )
+
+// httpOff is the address of a worker without a gateway.
+const httpOff = "off"
 
 // Config is what the worker is started with.
 type Config struct {
@@ -47,6 +55,10 @@ type Config struct {
 	Model, ModelHub string
 	// VectorIndex is what finds the nearest vectors; see the flag.
 	VectorIndex string
+	// HTTP is the gateway's address, host:port, empty for the loopback address
+	// and a port of ours, or off. HTTPHosts are further names, comma-separated,
+	// that it answers to.
+	HTTP, HTTPHosts string
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -67,6 +79,8 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
 	f.StringVar(&c.ModelHub, "model-hub", "", "base URL of the hub that models are downloaded from (default: $"+envHub+", else "+embedding.DefaultHub+")")
 	f.StringVar(&c.VectorIndex, "vector-index", "", "what finds the nearest vectors: memory keeps 64 bytes of each in memory, file asks sqlite-vec's index in the file, none leaves sqlite-vec alone; the answers are the same (default memory)")
+	f.StringVar(&c.HTTP, "http", "", "address of the gateway for agents and people, host:port or off (default: $"+envHTTP+", else 127.0.0.1:"+strconv.Itoa(gateway.DefaultPort)+" or the next free port)")
+	f.StringVar(&c.HTTPHosts, "http-hosts", "", "further host names that the gateway answers to, comma-separated (default: $"+envHTTPHosts+")")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -91,6 +105,12 @@ func (c *Config) complete() (err error) {
 	}
 	if c.index, err = memory.ParseVectorIndex(c.VectorIndex); err != nil {
 		return err
+	}
+	if c.HTTP == "" {
+		c.HTTP, _ = c.lookup(envHTTP)
+	}
+	if c.HTTPHosts == "" {
+		c.HTTPHosts, _ = c.lookup(envHTTPHosts)
 	}
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {

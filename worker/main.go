@@ -120,14 +120,14 @@ func unwrapFx(err error) error {
 }
 
 // wiring is the whole application. Hooks start in the order of dependence:
-// locks, engine, store, client, workers, announcement; they stop in reverse.
+// locks, engine, store, client, workers, gateway, announcement; they stop in reverse.
 func wiring(cfg Config, stdout io.Writer, log *slog.Logger) fx.Option {
 	return fx.Options(
 		fx.Supply(cfg),
 		fx.Provide(
 			func() *slog.Logger { return log },
 			func() io.Writer { return stdout },
-			newLocks, newSemantics, newConnection, newWorkspaces, newWorkers, newAnnouncement, newTour,
+			newLocks, newSemantics, newConnection, newWorkspaces, newWorkers, newGateway, newAnnouncement, newTour,
 		),
 		fx.Invoke(func(*announcement, *tour) {}),
 		fx.StartTimeout(startTimeout), fx.StopTimeout(stopTimeout),

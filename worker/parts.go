@@ -294,14 +294,14 @@ func buildID() string {
 // announcement tells callers on this machine where the worker is.
 type announcement struct{}
 
-func newAnnouncement(lc fx.Lifecycle, c *connection, _ *workers, cfg Config, log *slog.Logger) *announcement {
+func newAnnouncement(lc fx.Lifecycle, c *connection, _ *workers, g *httpGateway, cfg Config, log *slog.Logger) *announcement {
 	lc.Append(fx.StartStopHook(func(context.Context) error {
 		log.Info("workspaces", "folder", filepath.Join(cfg.Data, "workspaces"), "shards", cfg.Shards, "serving", len(cfg.own))
 		if c.engine == nil {
 			log.Info("ready", "engine", "the cluster that the environment names")
 			return nil
 		}
-		w := locate.Worker{Address: c.engine.Address(), Namespace: c.engine.Namespace(), UI: c.engine.UIAddress(), Shards: cfg.Shards, PID: os.Getpid(), StartedAt: record.At(nowUTC())}
+		w := locate.Worker{Address: c.engine.Address(), Namespace: c.engine.Namespace(), UI: c.engine.UIAddress(), HTTP: g.address(), Shards: cfg.Shards, PID: os.Getpid(), StartedAt: record.At(nowUTC())}
 		if err := locate.Announce(cfg.Data, w); err != nil {
 			return record.Wrap(record.Unavailable, err, "the worker cannot be announced in the data folder")
 		}

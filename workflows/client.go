@@ -185,6 +185,31 @@ func (c *Client) SupersedePolicy(ctx context.Context, in record.SupersedePolicy)
 	return write[record.SupersedePolicy, record.PolicyResult](ctx, c, record.KindSupersedePolicy, SupersedePolicy, "", in)
 }
 
+// UpdateFact is a person's edit of a fact.
+func (c *Client) UpdateFact(ctx context.Context, in record.UpdateFact) (record.UpdateFactResult, error) {
+	return write[record.UpdateFact, record.UpdateFactResult](ctx, c, record.KindUpdateFact, UpdateFact, "", in)
+}
+
+// DeleteFact removes a fact for good, on a person's word.
+func (c *Client) DeleteFact(ctx context.Context, in record.DeleteFact) (record.DeleteFactResult, error) {
+	return write[record.DeleteFact, record.DeleteFactResult](ctx, c, record.KindDeleteFact, DeleteFact, "", in)
+}
+
+// UpdatePolicy is a person's edit of a policy.
+func (c *Client) UpdatePolicy(ctx context.Context, in record.UpdatePolicy) (record.UpdatePolicyResult, error) {
+	return write[record.UpdatePolicy, record.UpdatePolicyResult](ctx, c, record.KindUpdatePolicy, UpdatePolicy, "", in)
+}
+
+// DeletePolicy removes a policy for good, on a person's word.
+func (c *Client) DeletePolicy(ctx context.Context, in record.DeletePolicy) (record.DeletePolicyResult, error) {
+	return write[record.DeletePolicy, record.DeletePolicyResult](ctx, c, record.KindDeletePolicy, DeletePolicy, "", in)
+}
+
+// DeleteGrant takes a role's grant in a domain back.
+func (c *Client) DeleteGrant(ctx context.Context, in record.DeleteGrant) (record.SetGrantResult, error) {
+	return write[record.DeleteGrant, record.SetGrantResult](ctx, c, record.KindDeleteGrant, DeleteGrant, in.Domain, in)
+}
+
 // SetGrant gives a role a level in a domain.
 func (c *Client) SetGrant(ctx context.Context, in record.SetGrant) (record.SetGrantResult, error) {
 	return write[record.SetGrant, record.SetGrantResult](ctx, c, record.KindSetGrant, SetGrant, in.Domain, in)
@@ -309,6 +334,8 @@ func (c *Client) History(ctx context.Context, caller record.Caller, factID strin
 		switch {
 		case r.Fact != nil:
 			h.Chain = append(h.Chain, *r.Fact)
+		case r.Version != nil:
+			h.Versions = append(h.Versions, *r.Version)
 		case r.Event != nil:
 			h.Events = append(h.Events, *r.Event)
 		}

@@ -54,6 +54,36 @@ func SupersedePolicy(ctx workflow.Context, in record.SupersedePolicy) (record.Po
 	return call[record.PolicyResult](ctx, ActivitySupersedePolicy, in)
 }
 
+// UpdateFact is a person's edit of a fact.
+func UpdateFact(ctx workflow.Context, in record.UpdateFact) (record.UpdateFactResult, error) {
+	in.Key = ownKey(ctx)
+	return call[record.UpdateFactResult](ctx, ActivityUpdateFact, in)
+}
+
+// DeleteFact removes a fact for good, on a person's word.
+func DeleteFact(ctx workflow.Context, in record.DeleteFact) (record.DeleteFactResult, error) {
+	in.Key = ownKey(ctx)
+	return call[record.DeleteFactResult](ctx, ActivityDeleteFact, in)
+}
+
+// UpdatePolicy is a person's edit of a policy.
+func UpdatePolicy(ctx workflow.Context, in record.UpdatePolicy) (record.UpdatePolicyResult, error) {
+	in.Key = ownKey(ctx)
+	return call[record.UpdatePolicyResult](ctx, ActivityUpdatePolicy, in)
+}
+
+// DeletePolicy removes a policy for good, on a person's word.
+func DeletePolicy(ctx workflow.Context, in record.DeletePolicy) (record.DeletePolicyResult, error) {
+	in.Key = ownKey(ctx)
+	return call[record.DeletePolicyResult](ctx, ActivityDeletePolicy, in)
+}
+
+// DeleteGrant takes a role's grant in a domain back.
+func DeleteGrant(ctx workflow.Context, in record.DeleteGrant) (record.SetGrantResult, error) {
+	in.Key = ownKey(ctx)
+	return call[record.SetGrantResult](ctx, ActivityDeleteGrant, in)
+}
+
 // SetGrant gives a role a level in a domain.
 func SetGrant(ctx workflow.Context, in record.SetGrant) (record.SetGrantResult, error) {
 	in.Key = ownKey(ctx)

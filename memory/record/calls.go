@@ -106,6 +106,43 @@ type RestoreFactResult struct {
 	ConflictIDs []string `json:"conflict_ids"`
 }
 
+// UpdateFact is a person's edit of a current fact. What is nil stays as it is;
+// the version before is kept, and no counter is reset.
+type UpdateFact struct {
+	Caller
+	FactID string `json:"fact_id"`
+	// ExpectedVersion must be the fact's version.
+	ExpectedVersion int64    `json:"expected_version"`
+	Topic           *string  `json:"topic,omitempty"`
+	Content         *string  `json:"content,omitempty"`
+	Confidence      *float64 `json:"confidence,omitempty"`
+	MemoryType      *string  `json:"memory_type,omitempty"`
+	Veracity        *string  `json:"veracity,omitempty"`
+	ValidUntil      *Time    `json:"valid_until,omitempty"`
+	Reason          string   `json:"reason,omitempty"`
+}
+
+// UpdateFactResult is the fact after the edit.
+type UpdateFactResult struct {
+	Receipt
+	FactID  string `json:"fact_id"`
+	Version int64  `json:"version"`
+}
+
+// DeleteFact removes a fact and everything that was made of it, for good.
+type DeleteFact struct {
+	Caller
+	FactID string `json:"fact_id"`
+	// ExpectedVersion, when given, must be the fact's version.
+	ExpectedVersion *int64 `json:"expected_version,omitempty"`
+}
+
+// DeleteFactResult names what is gone.
+type DeleteFactResult struct {
+	Receipt
+	FactID string `json:"fact_id"`
+}
+
 // ProposePolicy asks to add a policy; it needs write on its domain.
 type ProposePolicy struct {
 	Caller
@@ -135,12 +172,57 @@ type SupersedePolicy struct {
 	Reason       string `json:"reason,omitempty"`
 }
 
+// UpdatePolicy is a person's edit of a current policy. What is nil stays as it
+// is; the version before is kept.
+type UpdatePolicy struct {
+	Caller
+	PolicyID string `json:"policy_id"`
+	// ExpectedVersion must be the policy's version.
+	ExpectedVersion int64   `json:"expected_version"`
+	Rule            *string `json:"rule,omitempty"`
+	RequiredRole    *string `json:"required_role,omitempty"`
+	Reason          string  `json:"reason,omitempty"`
+}
+
+// UpdatePolicyResult is the policy after the edit.
+type UpdatePolicyResult struct {
+	Receipt
+	PolicyID string `json:"policy_id"`
+	Version  int64  `json:"version"`
+}
+
+// DeletePolicy removes a policy and its earlier versions, for good.
+type DeletePolicy struct {
+	Caller
+	PolicyID string `json:"policy_id"`
+	// ExpectedVersion, when given, must be the policy's version.
+	ExpectedVersion *int64 `json:"expected_version,omitempty"`
+}
+
+// DeletePolicyResult names what is gone.
+type DeletePolicyResult struct {
+	Receipt
+	PolicyID string `json:"policy_id"`
+}
+
+// DeleteGrant takes a role's grant in a domain back; the role may read then.
+type DeleteGrant struct {
+	Caller
+	ForRole string `json:"for_role"`
+	Domain  string `json:"domain"`
+	// NeedWrite is as in SetGrant.
+	NeedWrite bool `json:"need_write,omitempty"`
+}
+
 // SetGrant gives a role a level in a domain.
 type SetGrant struct {
 	Caller
 	ForRole string `json:"for_role"`
 	Domain  string `json:"domain"`
 	Level   string `json:"level"`
+	// NeedWrite refuses a caller whose role has no write on the domain. It is
+	// asked for where a caller's role is known, so that nobody lifts itself.
+	NeedWrite bool `json:"need_write,omitempty"`
 }
 
 // SetGrantResult is the grant as it stands.
@@ -485,11 +567,12 @@ type Preamble struct {
 	Stale    []Stale  `json:"stale"`
 }
 
-// HistoryRow is one row of a history read: a fact of the chain, oldest first,
-// or one of its events.
+// HistoryRow is one row of a history read: a fact of the chain, oldest first, a
+// version of one before an edit, or one of its events.
 type HistoryRow struct {
-	Fact  *Fact      `json:"fact,omitempty"`
-	Event *FactEvent `json:"event,omitempty"`
+	Fact    *Fact        `json:"fact,omitempty"`
+	Version *FactVersion `json:"version,omitempty"`
+	Event   *FactEvent   `json:"event,omitempty"`
 }
 
 // ReadKind names a read operation.
@@ -498,8 +581,10 @@ type ReadKind string
 // The read operations that the owner of a file answers.
 const (
 	ReadFacts       ReadKind = "facts"
+	ReadFact        ReadKind = "fact"
 	ReadHistory     ReadKind = "history"
 	ReadPolicies    ReadKind = "policies"
+	ReadPolicy      ReadKind = "policy"
 	ReadDomains     ReadKind = "domains"
 	ReadGrants      ReadKind = "grants"
 	ReadNotes       ReadKind = "notes"
@@ -508,6 +593,7 @@ const (
 	ReadHealth      ReadKind = "health"
 	ReadItems       ReadKind = "session_items"
 	ReadEdges       ReadKind = "edges"
+	ReadGraph       ReadKind = "graph"
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
 	ReadModel       ReadKind = "embedding_model"
@@ -524,7 +610,8 @@ const (
 type ReadMemory struct {
 	Caller
 	What ReadKind `json:"what"`
-	// ID is the fact of a history or an edges read.
+	// ID is the fact of a fact, history or edges read, the policy of a policy
+	// read.
 	ID     string `json:"id,omitempty"`
 	Domain string `json:"domain,omitempty"`
 	// All includes superseded, archived and expired rows, marked.
@@ -547,8 +634,8 @@ type ReadMemory struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// Page is one page of a read. Notes and health have exactly one row, history
-// has HistoryRows.
+// Page is one page of a read. Fact, policy, notes, graph and health have
+// exactly one row, history has HistoryRows.
 type Page[T any] struct {
 	Items []T `json:"items"`
 	// Next continues the read; empty at its end.

@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Code names a kind of failure. The names are the wire contract: they are
@@ -63,6 +65,9 @@ const (
 	// ExitUnavailable: the worker, the engine or the file cannot serve now.
 	ExitUnavailable = 4
 )
+
+// Codes returns every name of the contract, in order.
+func Codes() []Code { return slices.Sorted(maps.Keys(codeTraits)) }
 
 // Known reports whether c is a name of the contract.
 func (c Code) Known() bool { _, ok := codeTraits[c]; return ok }

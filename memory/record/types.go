@@ -55,7 +55,7 @@ type FactEvent struct {
 	FactID string `json:"fact_id"`
 	At     Time   `json:"at"`
 	// Kind is created, re-mentioned, superseded, superseding, restored,
-	// archived, expired, withdrawn, promoted or resolved.
+	// archived, expired, withdrawn, promoted, resolved or edited.
 	Kind  string `json:"kind"`
 	Agent string `json:"agent,omitempty"`
 	Role  Role   `json:"role,omitempty"`
@@ -69,11 +69,30 @@ type FactEvent struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// FactVersion is what a fact said before a person edited it.
+type FactVersion struct {
+	FactID     string     `json:"fact_id"`
+	Version    int64      `json:"version"`
+	Topic      string     `json:"topic"`
+	Content    string     `json:"content"`
+	Confidence float64    `json:"confidence"`
+	MemoryType MemoryType `json:"memory_type"`
+	Veracity   Veracity   `json:"veracity"`
+	ValidUntil Time       `json:"valid_until,omitzero"`
+	// Until is when it was edited, Agent and Role who did.
+	Until  Time   `json:"until"`
+	Agent  string `json:"agent,omitempty"`
+	Role   Role   `json:"role,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
 // FactHistory is the whole chain a fact belongs to, oldest fact first.
 type FactHistory struct {
 	FactID string      `json:"fact_id"`
 	Chain  []Fact      `json:"chain"`
 	Events []FactEvent `json:"events"`
+	// Versions are what facts of the chain said before edits, oldest first.
+	Versions []FactVersion `json:"versions,omitempty"`
 }
 
 // Domain is a named part of a workspace, or of one repository in it.
@@ -110,6 +129,24 @@ type Policy struct {
 	Version         int64  `json:"version"`
 	CreatedAt       Time   `json:"created_at"`
 	UpdatedAt       Time   `json:"updated_at"`
+}
+
+// PolicyVersion is what a policy said before a person edited it.
+type PolicyVersion struct {
+	Version      int64  `json:"version"`
+	Rule         string `json:"rule"`
+	RequiredRole Role   `json:"required_role,omitempty"`
+	// Until is when it was edited, Agent and Role who did.
+	Until  Time   `json:"until"`
+	Agent  string `json:"agent,omitempty"`
+	Role   Role   `json:"role,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// PolicyRecord is one policy with what it said before edits, oldest first.
+type PolicyRecord struct {
+	Policy
+	Versions []PolicyVersion `json:"versions"`
 }
 
 // Notes is one agent's private page, kept over runs.
@@ -200,12 +237,43 @@ type Edge struct {
 	CreatedAt Time    `json:"created_at"`
 }
 
+// GraphNode is a domain, a topic, a fact or a policy.
+type GraphNode struct {
+	// ID is the fact's or policy's id, or starts with "domain:" or "topic:".
+	ID string `json:"id"`
+	// Kind is domain, topic, fact or policy.
+	Kind string `json:"kind"`
+	// Label is the name, or the beginning of the text.
+	Label      string  `json:"label"`
+	Domain     string  `json:"domain"`
+	Confidence float64 `json:"confidence,omitempty"`
+}
+
+// GraphEdge joins two nodes: "contains" from a domain to its topics and
+// policies and from a topic to its facts, or an edge's kind between facts.
+type GraphEdge struct {
+	Source string  `json:"source"`
+	Target string  `json:"target"`
+	Kind   string  `json:"kind"`
+	Weight float64 `json:"weight"`
+}
+
+// Graph is the knowledge graph of a workspace, or the newest part of it.
+type Graph struct {
+	Nodes []GraphNode `json:"nodes"`
+	Edges []GraphEdge `json:"edges"`
+	// Left counts the current facts that are not in it.
+	Left int64 `json:"left,omitempty"`
+}
+
 // Health is the state of one workspace file.
 type Health struct {
 	Workspace string `json:"workspace"`
 	// OK is false as soon as one check failed; Problems says which.
-	OK            bool     `json:"ok"`
-	Problems      []string `json:"problems"`
+	OK       bool     `json:"ok"`
+	Problems []string `json:"problems"`
+	// Warnings say what waits for somebody; nothing is broken.
+	Warnings      []string `json:"warnings,omitempty"`
 	SchemaVersion int      `json:"schema_version"`
 	FileBytes     int64    `json:"file_bytes"`
 	WALBytes      int64    `json:"wal_bytes"`

@@ -47,8 +47,10 @@ const (
 	Unknown  Veracity = "unknown"
 )
 
-// Veracities lists them, strongest first.
 var veracities = []Veracity{Stated, Inferred, Imported, Tool, Unknown}
+
+// Veracities returns every veracity, strongest first.
+func Veracities() []Veracity { return slices.Clone(veracities) }
 
 // Weight returns the share, 0 to 1, that a source of this veracity adds to
 // confidence (behaviour.md 2).
@@ -114,6 +116,9 @@ var memoryTypes = []MemoryType{
 	TypeProfile, TypeRelationship, TypePreference, TypeInstruction, TypeGoal, TypeLearning, TypeArtifact, TypeFact,
 	TypeContext, TypeObservation, TypeDecision, TypeCommitment, TypeError, TypeEvent, TypeRequest, TypeUnknown,
 }
+
+// MemoryTypes returns every memory type.
+func MemoryTypes() []MemoryType { return slices.Clone(memoryTypes) }
 
 // ParseMemoryType reads a memory type; "" stays "", which asks the store to
 // classify the statement.

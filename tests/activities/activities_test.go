@@ -225,6 +225,20 @@ func calls() []call {
 		{"replaced", workflows.ActivitySupersedePolicy, func(b *bench) any {
 			return record.SupersedePolicy{Caller: who("i"), PolicyID: b.policy, Rule: "Wear a vest and a helmet."}
 		}, true, ""},
+		{"edited", workflows.ActivityUpdateFact, func(b *bench) any {
+			text := "The lamp of the lighthouse is electric"
+			return record.UpdateFact{Caller: who("q"), FactID: b.gas, ExpectedVersion: 1, Content: &text}
+		}, true, ""},
+		{"refused", workflows.ActivityUpdateFact, func(b *bench) any {
+			return record.UpdateFact{Caller: who("r"), FactID: b.gas, ExpectedVersion: 5}
+		}, false, record.VersionConflict},
+		{"deleted", workflows.ActivityDeleteFact, func(b *bench) any { return record.DeleteFact{Caller: who("s"), FactID: b.oil} }, true, ""},
+		{"edited", workflows.ActivityUpdatePolicy, func(b *bench) any {
+			rule := "Wear a vest and gloves."
+			return record.UpdatePolicy{Caller: who("t"), PolicyID: b.policy, ExpectedVersion: 1, Rule: &rule}
+		}, true, ""},
+		{"deleted", workflows.ActivityDeletePolicy, func(b *bench) any { return record.DeletePolicy{Caller: who("u"), PolicyID: b.policy} }, true, ""},
+		{"taken back", workflows.ActivityDeleteGrant, fixed(record.DeleteGrant{Caller: who("v"), ForRole: "qa", Domain: "harbour"}), true, ""},
 		{"set", workflows.ActivitySetGrant, fixed(record.SetGrant{Caller: who("j"), ForRole: "qa", Domain: "harbour", Level: "none"}), true, ""},
 		{"kept", workflows.ActivityRemember, fixed(record.Remember{Caller: who("k"), SessionID: "monday", Content: "The ropes are wet", TTLSeconds: 60}), true, ""},
 		{"noted", workflows.ActivityRecordObservation, fixed(record.RecordObservation{Caller: who("l"), Text: "The tide is high."}), true, ""},
@@ -270,11 +284,13 @@ func calls() []call {
 		{"history", workflows.ActivityRead, func(b *bench) any {
 			return record.ReadMemory{Caller: who(""), What: record.ReadHistory, ID: b.retired}
 		}, false, ""},
+		{"fact", workflows.ActivityRead, func(b *bench) any { return record.ReadMemory{Caller: who(""), What: record.ReadFact, ID: b.oil} }, false, ""},
+		{"policy", workflows.ActivityRead, func(b *bench) any { return record.ReadMemory{Caller: who(""), What: record.ReadPolicy, ID: b.policy} }, false, ""},
 		{"edges", workflows.ActivityRead, func(b *bench) any { return record.ReadMemory{Caller: who(""), What: record.ReadEdges, ID: b.oil} }, false, ""},
 	}
 	for _, what := range []record.ReadKind{
 		record.ReadFacts, record.ReadPolicies, record.ReadDomains, record.ReadGrants, record.ReadNotes, record.ReadConflicts,
-		record.ReadBeliefs, record.ReadHealth, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel,
+		record.ReadBeliefs, record.ReadHealth, record.ReadGraph, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel,
 		record.ReadObligations, record.ReadEpisodes,
 	} {
 		all = append(all, call{string(what), workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: what, All: true}), false, ""})

@@ -81,7 +81,7 @@ func substance(t testing.TB, folder, workspace string) []string {
 			for _, e := range h.Events {
 				out = append(out, fmt.Sprintf("event of %q: %s %q %v", f.Content, e.Kind, content[e.Other], e.Confidence))
 			}
-			edges, err := v.Edges(f.ID)
+			edges, err := v.Edges(f.ID, memory.Scope{})
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,8 @@ import (
 // seconds for the lost worker before it hands its step to the next one.
 const callTimeout = 2 * time.Minute
 
-// binary is the built worker.
-var binary string
+// binary is the built worker, command the built command line.
+var binary, command string
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(envJob); job != "" {
@@ -43,11 +43,11 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "worker")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "github.com/polyphony-memory/polyphony/worker")
+	binary, command = filepath.Join(dir, "worker"), filepath.Join(dir, "starter")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "github.com/polyphony-memory/polyphony/worker", "github.com/polyphony-memory/polyphony/starter")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building the worker:", err)
+		fmt.Fprintln(os.Stderr, "building the programs:", err)
 		return 1
 	}
 	return m.Run()

@@ -459,6 +459,45 @@ func branches() []branch {
 			r.check(err, "")
 			return id(record.KindSupersedePolicy, r, "k")
 		}},
+		{workflow: "UpdateFact", name: "edited", run: func(r *recorder) string {
+			a, text := r.fact("lamp", "The lamp is oil"), "The lamp is gas"
+			_, err := r.client.UpdateFact(r.t.Context(), record.UpdateFact{Caller: r.keyed("k"), FactID: a.FactID, ExpectedVersion: 1, Content: &text})
+			r.check(err, "")
+			return id(record.KindUpdateFact, r, "k")
+		}},
+		{workflow: "UpdateFact", name: "refused", run: func(r *recorder) string {
+			a, text := r.fact("lamp", "The lamp is oil"), "The lamp is gas"
+			_, err := r.client.UpdateFact(r.t.Context(), record.UpdateFact{Caller: r.keyed("k"), FactID: a.FactID, ExpectedVersion: 7, Content: &text})
+			r.check(err, record.VersionConflict)
+			return id(record.KindUpdateFact, r, "k")
+		}},
+		{workflow: "DeleteFact", name: "deleted", run: func(r *recorder) string {
+			a := r.fact("lamp", "The lamp is oil")
+			_, err := r.client.DeleteFact(r.t.Context(), record.DeleteFact{Caller: r.keyed("k"), FactID: a.FactID})
+			r.check(err, "")
+			return id(record.KindDeleteFact, r, "k")
+		}},
+		{workflow: "UpdatePolicy", name: "edited", run: func(r *recorder) string {
+			p, err := r.client.ProposePolicy(r.t.Context(), record.ProposePolicy{Caller: r.who, Domain: "safety", Rule: "Wear a vest on the quay."})
+			r.check(err, "")
+			rule := "Wear a vest and a helmet on the quay."
+			_, err = r.client.UpdatePolicy(r.t.Context(), record.UpdatePolicy{Caller: r.keyed("k"), PolicyID: p.PolicyID, ExpectedVersion: 1, Rule: &rule})
+			r.check(err, "")
+			return id(record.KindUpdatePolicy, r, "k")
+		}},
+		{workflow: "DeletePolicy", name: "deleted", run: func(r *recorder) string {
+			p, err := r.client.ProposePolicy(r.t.Context(), record.ProposePolicy{Caller: r.who, Domain: "safety", Rule: "Wear a vest on the quay."})
+			r.check(err, "")
+			_, err = r.client.DeletePolicy(r.t.Context(), record.DeletePolicy{Caller: r.keyed("k"), PolicyID: p.PolicyID})
+			r.check(err, "")
+			return id(record.KindDeletePolicy, r, "k")
+		}},
+		{workflow: "DeleteGrant", name: "deleted", run: func(r *recorder) string {
+			r.fact("lamp", "The lamp is oil")
+			_, err := r.client.DeleteGrant(r.t.Context(), record.DeleteGrant{Caller: r.keyed("k"), ForRole: "qa", Domain: "harbour"})
+			r.check(err, "")
+			return id(record.KindDeleteGrant, r, "k")
+		}},
 		{workflow: "SetGrant", name: "set", run: func(r *recorder) string {
 			r.fact("lamp", "The lamp is oil")
 			_, err := r.client.SetGrant(r.t.Context(), record.SetGrant{Caller: r.keyed("k"), ForRole: "qa", Domain: "harbour", Level: "read"})

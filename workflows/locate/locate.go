@@ -65,6 +65,8 @@ type Worker struct {
 	Namespace string `json:"namespace"`
 	// UI is the address of Temporal's Web UI, empty without one.
 	UI string `json:"ui,omitempty"`
+	// HTTP is the address of the gateway, empty without one.
+	HTTP string `json:"http,omitempty"`
 	// Shards is the number of shards that workspaces are spread over.
 	Shards int `json:"shards"`
 	// PID is the worker's process.

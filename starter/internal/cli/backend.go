@@ -51,6 +51,9 @@ type backend interface {
 	ReadPage(context.Context, record.ReadMemory) (record.Page[json.RawMessage], error)
 	// BeginImport starts an import, or finds it where it was left.
 	BeginImport(ctx context.Context, caller record.Caller, source string) (importer, workflows.ImportState, error)
+	// Place says where the engine and the gateway are, the latter "" when there
+	// is none that is known.
+	Place() (engine, gateway string)
 	Close()
 }
 
@@ -66,7 +69,19 @@ type dialer func(ctx context.Context, data string, lookup func(string) (string, 
 // engine is the backend over a Temporal connection.
 type engine struct {
 	*workflows.Client
-	conn client.Client
+	conn   client.Client
+	folder string
+	lookup func(string) (string, bool)
+}
+
+func (e engine) Place() (engine, gateway string) {
+	if opts, _, err := locate.Options(e.folder, e.lookup); err == nil {
+		engine = opts.HostPort + ", namespace " + or(opts.Namespace, client.DefaultNamespace)
+	}
+	if w, err := locate.Announced(e.folder); err == nil && w.HTTP != "" {
+		gateway = "http://" + w.HTTP
+	}
+	return engine, gateway
 }
 
 func dialEngine(ctx context.Context, data string, lookup func(string) (string, bool)) (backend, error) {
@@ -78,7 +93,7 @@ func dialEngine(ctx context.Context, data string, lookup func(string) (string, b
 	if err != nil {
 		return nil, err
 	}
-	return engine{workflows.NewClient(conn, shards), conn}, nil
+	return engine{workflows.NewClient(conn, shards), conn, folder, lookup}, nil
 }
 
 func (e engine) ReadPage(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {

@@ -187,10 +187,10 @@ func (a *app) root() *cobra.Command {
 	}
 	add(groupFacts, a.proposeFact(), a.supersede(), a.restore(), a.history(), a.facts(), a.meeting())
 	add(groupPolicies, a.proposePolicy(), a.supersedePolicy(), a.policies(), a.domains(), a.grants())
-	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember())
+	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember(), a.mcp())
 	add(groupState, a.state(), a.episode())
 	add(groupOrder, a.consolidate(), a.harmonize(), a.conflicts(), a.resolve(), a.beliefs(), a.backfill())
-	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.model())
+	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.model(), a.tokens())
 	root.AddCommand(a.version())
 	return root
 }

@@ -154,6 +154,10 @@ func (f *fake) EmbeddingModel(_ context.Context, caller record.Caller) (record.E
 	return answer[record.EmbeddingModel](f, "EmbeddingModel", record.ReadMemory{Caller: caller, What: record.ReadModel})
 }
 
+func (f *fake) Place() (engine, gateway string) {
+	return "127.0.0.1:7233, namespace default", "http://127.0.0.1:8733"
+}
+
 func (f *fake) ReadPage(_ context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	f.requests = append(f.requests, in)
 	var page record.Page[json.RawMessage]

@@ -172,6 +172,11 @@ func (a *app) chain(o *output, h record.FactHistory) {
 		o.line("%s  %s%s", f.ID, a.standing(f), asked)
 		o.line("  %s", quoted(f.Content))
 		o.line("  %s, %s, confidence %s", place(f.Domain, f.Topic), f.Veracity, share(f.Confidence))
+		for _, v := range h.Versions {
+			if v.FactID == f.ID {
+				o.line("    until %s  %s", moment(v.Until), quoted(v.Content))
+			}
+		}
 		for _, e := range h.Events {
 			if e.FactID != f.ID {
 				continue

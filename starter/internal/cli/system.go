@@ -28,7 +28,9 @@ func (a *app) health() *cobra.Command {
 			if out.Problems == nil {
 				out.Problems = []string{}
 			}
-			if err := a.emit(out, func(o *output) { state(o, out) }); err != nil {
+			report := healthReport{Health: out}
+			report.Engine, report.Gateway = a.backend.Place()
+			if err := a.emit(report, func(o *output) { state(o, report) }); err != nil {
 				return err
 			}
 			if !out.OK {
@@ -41,7 +43,14 @@ func (a *app) health() *cobra.Command {
 	return c
 }
 
-func state(o *output, h record.Health) {
+// healthReport is the health of a workspace and where its worker is.
+type healthReport struct {
+	record.Health
+	Engine  string `json:"engine"`
+	Gateway string `json:"gateway,omitempty"`
+}
+
+func state(o *output, h healthReport) {
 	verdict := "is well"
 	if !h.OK {
 		verdict = "is not well"
@@ -50,7 +59,12 @@ func state(o *output, h record.Health) {
 	for _, p := range h.Problems {
 		o.line("  problem: %s", oneLine(p))
 	}
+	for _, w := range h.Warnings {
+		o.line("  warning: %s", oneLine(w))
+	}
 	o.pairs(
+		[2]string{"engine", h.Engine},
+		[2]string{"gateway", h.Gateway},
 		[2]string{"file", fmt.Sprintf("%s, log %s, schema %d", size(h.FileBytes), size(h.WALBytes), h.SchemaVersion)},
 		[2]string{"facts", fmt.Sprintf("%d current of %d, %d indexed", h.FactsActive, h.FactsTotal, h.Indexed)},
 		[2]string{"policies", fmt.Sprintf("%d in %s", h.Policies, count(h.Domains, "domain", "domains"))},
@@ -60,7 +74,7 @@ func state(o *output, h record.Health) {
 		[2]string{"obligations", fmt.Sprintf("%d not closed, %d in doubt", h.Obligations, h.InDoubt)},
 		[2]string{"episodes", fmt.Sprint(h.Episodes)},
 		[2]string{"edges", fmt.Sprint(h.Edges)},
-		[2]string{"vectors", vectors(h)},
+		[2]string{"vectors", vectors(h.Health)},
 		[2]string{"operations", fmt.Sprintf("%d done, %d waiting", h.Operations, h.Queue)},
 		[2]string{"consolidated", moment(h.LastConsolidated)},
 		[2]string{"harmonized", moment(h.LastHarmonized)},
