@@ -38,6 +38,8 @@ type Config struct {
 	Own    string
 	// Model is the folder of the embedding model.
 	Model string
+	// KeyFile is the file of the keys that seal payloads.
+	KeyFile string
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -55,6 +57,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
+	f.StringVar(&c.KeyFile, "key-file", "", "keys that seal what the engine stores (default: $"+locate.EnvKeyFile+", else keys.json in the data folder, if it is there)")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")

@@ -187,7 +187,7 @@ func (a *app) root() *cobra.Command {
 	add(groupPolicies, a.proposePolicy(), a.supersedePolicy(), a.policies(), a.domains(), a.grants())
 	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember())
 	add(groupOrder, a.consolidate(), a.harmonize(), a.conflicts(), a.resolve(), a.beliefs())
-	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces())
+	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.keys())
 	root.AddCommand(a.version())
 	return root
 }
