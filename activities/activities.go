@@ -23,6 +23,8 @@ type Store struct {
 type Reader struct {
 	Workspaces *memory.Workspaces
 	Recall     *recall.Engine
+	// Keeper tells of the embedding model; nil where none is kept.
+	Keeper Keeper
 }
 
 // write opens the workspace, making it when it is new, and runs f on it.
@@ -213,6 +215,16 @@ func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.P
 		for _, id := range ids {
 			empty.Items = append(empty.Items, json.RawMessage(`"`+id+`"`))
 		}
+		return empty, applicationError(ctx, err)
+	}
+	if in.What == record.ReadModel {
+		var model record.EmbeddingModel
+		err := in.Check()
+		if err == nil && a.Keeper != nil {
+			model, err = a.Keeper.Status()
+		}
+		raw, _ := json.Marshal(model) // Plain fields.
+		empty.Items = append(empty.Items, raw)
 		return empty, applicationError(ctx, err)
 	}
 	if in.What == record.ReadHealth && in.Check() == nil && !a.Workspaces.Exists(in.Workspace) {

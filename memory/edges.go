@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/memory/text"
@@ -24,9 +25,11 @@ const (
 	// which a shared term says that two facts have to do with each other.
 	linkShare = 0.01
 	linkFloor = 16
-	// contextWeight is the weight of the edge to the preceding fact of the
-	// same topic.
-	contextWeight = 0.3
+	// topicWeight is the weight of the edge to the preceding fact of the same
+	// topic. What was written within oneBreath of it belongs together, an
+	// answer to its question, and the edge has weight 1 (docs/recall.md).
+	topicWeight = 0.3
+	oneBreath   = time.Hour
 )
 
 // idf is the inverse document frequency of BM25 (Robertson and Spärck Jones,
@@ -110,15 +113,21 @@ func (t *tx) link(f *fact, terms []text.Term) error {
 	if err != nil {
 		return err
 	}
+	before, linked, err := t.linkPreceding(f)
+	if err != nil {
+		return err
+	}
 	maxDF := max(linkFloor, int64(linkShare*float64(stats.Docs)))
 	near, err := rareRelatives(t, terms, "", 4*maxEdges, linkTerms, maxDF)
 	if err != nil {
 		return err
 	}
-	linked := 0
 	for _, r := range near {
 		if linked == maxEdges {
 			break
+		}
+		if r.seq == before {
+			continue
 		}
 		kind := "related_to"
 		if r.exact {
@@ -132,22 +141,31 @@ func (t *tx) link(f *fact, terms []text.Term) error {
 			linked++
 		}
 	}
-	if linked == maxEdges {
-		return nil
-	}
-	var before int64
-	err = t.row("SELECT f.seq FROM facts f WHERE f.domain_id = ? AND f.topic_key = ? AND "+current+" AND f.seq < ? ORDER BY f.seq DESC LIMIT 1", f.domainID, f.topicKey, f.seq).Scan(&before)
+	return nil
+}
+
+// linkPreceding writes the edge to the fact that was written before this one
+// under the same topic, and returns its row, 0 for none, and how many edges
+// were written.
+func (t *tx) linkPreceding(f *fact) (before int64, linked int, err error) {
+	var at int64
+	err = t.row("SELECT f.seq, f.created_at FROM facts f WHERE f.domain_id = ? AND f.topic_key = ? AND "+current+" AND f.seq < ? ORDER BY f.seq DESC LIMIT 1",
+		f.domainID, f.topicKey, f.seq).Scan(&before, &at)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	if slices.ContainsFunc(near[:min(len(near), 4*maxEdges)], func(r relative) bool { return r.seq == before }) {
-		return nil
+	weight := topicWeight
+	if f.CreatedAt.Sub(record.FromMicros(at).Time).Abs() <= oneBreath {
+		weight = 1
 	}
-	_, err = t.edge(f.seq, before, "contextual", contextWeight)
-	return err
+	ok, err := t.edge(f.seq, before, "contextual", weight)
+	if ok {
+		linked = 1
+	}
+	return before, linked, err
 }
 
 // edge links source to the fact in row target, when that is active.

@@ -31,10 +31,10 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		"SELECT count(*) FROM beliefs":                                                                     &h.Beliefs,
 		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                          &h.SessionItems,
 		"SELECT count(*) FROM operations":                                                                  &h.Operations,
-		"SELECT count(*) FROM embeddings":                                                                  &h.Embedded,
+		"SELECT count(*) FROM embeddings WHERE model = ?2":                                                 &h.Embedded,
 		"SELECT count(*) FROM embedding_queue":                                                             &h.EmbeddingQueue,
 	} {
-		if err := v.row(query, v.now.Micros()).Scan(dest); err != nil {
+		if err := v.row(query, v.now.Micros(), v.store.model).Scan(dest); err != nil {
 			return h, err
 		}
 	}

@@ -25,14 +25,14 @@ const (
 	mergeWindow = 16
 )
 
-func checkPage(req record.MaintenancePage) (after int64, err error) {
-	if req.Limit < 1 || req.Limit > 1000 {
+func checkPage(cursor string, limit int) (after int64, err error) {
+	if limit < 1 || limit > 1000 {
 		return 0, record.Errorf(record.InvalidArgument, "limit", "a page considers 1 to 1000 items")
 	}
-	if req.Cursor == "" {
+	if cursor == "" {
 		return 0, nil
 	}
-	after, err = strconv.ParseInt(req.Cursor, 10, 64)
+	after, err = strconv.ParseInt(cursor, 10, 64)
 	if err != nil {
 		return 0, record.Errorf(record.InvalidArgument, "cursor", "the cursor is not one of a page")
 	}
@@ -42,7 +42,7 @@ func checkPage(req record.MaintenancePage) (after int64, err error) {
 // ConsolidatePage does one page of a consolidation phase. A page that changes
 // nothing leaves no trace, not even in the ledger.
 func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage) (record.ConsolidationPage, error) {
-	after, err := checkPage(req)
+	after, err := checkPage(req.Cursor, req.Limit)
 	if err != nil {
 		return record.ConsolidationPage{}, err
 	}
@@ -261,7 +261,7 @@ func (t *tx) domainRelatives(f *fact) ([]*fact, error) {
 
 // HarmonizePage does one page of a harmonization phase.
 func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (record.HarmonizationPage, error) {
-	after, err := checkPage(req)
+	after, err := checkPage(req.Cursor, req.Limit)
 	if err != nil {
 		return record.HarmonizationPage{}, err
 	}

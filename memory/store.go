@@ -218,6 +218,10 @@ func (s *Store) Close() error {
 // Workspace returns the id of the workspace.
 func (s *Store) Workspace() string { return s.workspace }
 
+// Model returns the id of the model whose vectors count here, "" for none. It
+// stays the same while the store is open.
+func (s *Store) Model() string { return s.model }
+
 // Now returns the store's time.
 func (s *Store) Now() record.Time { return record.At(s.now()) }
 

@@ -736,6 +736,43 @@ func TestStore_Edges(t *testing.T) {
 	})
 }
 
+func TestStore_precedingFactOfTheTopic(t *testing.T) {
+	t.Parallel()
+	s, c := mustOpen(t)
+	contextual := func(id string) (got []record.Edge) {
+		mustView(t, s, func(v *View) error {
+			edges, err := v.Edges(id)
+			for _, e := range edges {
+				if e.Kind == "contextual" && e.Source == id {
+					got = append(got, e)
+				}
+			}
+			if len(edges) > 5 {
+				t.Errorf("%d edges, want 5 at most", len(edges))
+			}
+			return err
+		})
+		return got
+	}
+	for i := range 12 {
+		mustPropose(t, s, req(fmt.Sprint("other ", i), fmt.Sprintf("the numbat feeder has part %c%d", 'a'+i, i)))
+	}
+	first := mustPropose(t, s, req("talk", "Ana: who fills the numbat feeder?"))
+	if got := contextual(first.FactID); len(got) != 0 {
+		t.Errorf("the first of a topic follows %+v", got)
+	}
+	c.Advance(59 * time.Minute)
+	answer := mustPropose(t, s, req("talk", "Ben: whoever opens the numbat house"))
+	if got := contextual(answer.FactID); len(got) != 1 || got[0].Target != first.FactID || got[0].Weight != 1 {
+		t.Errorf("within the hour: %+v, want one edge of weight 1 to the question", got)
+	}
+	c.Advance(2 * time.Hour)
+	later := mustPropose(t, s, req("talk", "Cleo: the opening hours changed"))
+	if got := contextual(later.FactID); len(got) != 1 || got[0].Target != answer.FactID || got[0].Weight != topicWeight {
+		t.Errorf("hours later: %+v, want one faint edge to the answer", got)
+	}
+}
+
 func TestDecay(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)

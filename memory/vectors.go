@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
@@ -148,6 +149,23 @@ func (s *Store) WithoutVector(ctx context.Context, after int64, limit int) ([]To
 	return s.toEmbed(ctx, "SELECT f.seq, f.content FROM facts f LEFT JOIN embeddings e ON e.seq = f.seq AND e.model = ? WHERE e.seq IS NULL AND f.seq > ? ORDER BY f.seq LIMIT ?", s.model, after, limit)
 }
 
+// ToBackfill returns the facts of one page of a backfill.
+func (s *Store) ToBackfill(ctx context.Context, req record.BackfillPage) ([]ToEmbed, error) {
+	after, err := checkPage(req.Cursor, req.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.WithoutVector(ctx, after, req.Limit)
+}
+
+// CountWithoutVector returns how many facts have no vector of the store's model.
+func (s *Store) CountWithoutVector(ctx context.Context) (n int64, err error) {
+	err = s.View(ctx, func(v *View) error {
+		return v.row("SELECT count(*) FROM facts f LEFT JOIN embeddings e ON e.seq = f.seq AND e.model = ? WHERE e.seq IS NULL", s.model).Scan(&n)
+	})
+	return n, err
+}
+
 func (s *Store) toEmbed(ctx context.Context, query string, args ...any) (out []ToEmbed, err error) {
 	err = s.View(ctx, func(v *View) error {
 		rows, err := v.query(query, args...)
@@ -169,46 +187,81 @@ type Embedded struct {
 // queue. A vector that cannot be compared is none. It needs no ledger: the same
 // vectors again leave the same rows.
 func (s *Store) StoreVectors(ctx context.Context, vectors []Embedded) (stored int, err error) {
-	type kept struct {
-		seq, domain int64
-		bits        []byte
-	}
-	var added []kept
-	_, err = apply(ctx, s, "store-vectors", record.Caller{Workspace: s.workspace}, func(t *tx) (struct{}, error) {
-		added, stored = nil, 0
-		for _, e := range vectors {
-			if err := t.exec("DELETE FROM embedding_queue WHERE seq = ?", e.Seq); err != nil {
-				return struct{}{}, err
-			}
-			if !validVector(e.Vector) {
-				continue
-			}
-			hash := sha256.Sum256([]byte(e.Content))
-			n, err := t.affected(`INSERT INTO embeddings (seq, model, text_hash, vector) SELECT f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND f.content = ?
-				ON CONFLICT (seq) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash, vector = excluded.vector
-				WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, s.model, hash[:16], encodeVector(e.Vector), e.Seq, e.Content)
-			if err != nil {
-				return struct{}{}, err
-			}
-			if n == 0 {
-				continue
-			}
-			k := kept{seq: e.Seq, bits: signBits(e.Vector)}
-			if err := t.exec("INSERT INTO embedding_bits (seq, bits) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET bits = excluded.bits", k.seq, k.bits); err != nil {
-				return struct{}{}, err
-			}
-			if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", k.seq).Scan(&k.domain); err != nil {
-				return struct{}{}, err
-			}
-			added = append(added, k)
-			stored++
-		}
-		return struct{}{}, nil
+	var added []indexed
+	_, err = apply(ctx, s, "store-vectors", record.Caller{Workspace: s.workspace}, func(t *tx) (_ struct{}, err error) {
+		added, err = t.storeVectors(vectors)
+		return struct{}{}, err
 	})
 	if err != nil {
 		return 0, err
 	}
-	x := &s.vectors
+	s.vectors.extend(added)
+	return len(added), nil
+}
+
+// BackfillPage is StoreVectors under the request's key: vectors are those of
+// all facts that ToBackfill gives for it. A page that stores nothing leaves no
+// trace in the ledger.
+func (s *Store) BackfillPage(ctx context.Context, req record.BackfillPage, vectors []Embedded) (record.BackfillResult, error) {
+	var added []indexed
+	out, err := apply(ctx, s, record.KindBackfill, req, func(t *tx) (out record.BackfillResult, err error) {
+		if added, err = t.storeVectors(vectors); err != nil {
+			return out, err
+		}
+		out.Model = s.model
+		out.Report = record.BackfillReport{Considered: len(vectors), Embedded: len(added), Skipped: len(vectors) - len(added)}
+		if len(vectors) == req.Limit {
+			out.Next = strconv.FormatInt(vectors[len(vectors)-1].Seq, 10)
+		}
+		t.discard = len(added) == 0
+		return out, nil
+	})
+	if err == nil {
+		s.vectors.extend(added)
+	}
+	return out, err
+}
+
+// indexed is a stored vector as the index in memory has it.
+type indexed struct {
+	seq, domain int64
+	bits        []byte
+}
+
+// storeVectors writes vectors and returns those that were not there.
+func (t *tx) storeVectors(vectors []Embedded) (added []indexed, err error) {
+	model := t.writer.store.model
+	for _, e := range vectors {
+		if err := t.exec("DELETE FROM embedding_queue WHERE seq = ?", e.Seq); err != nil {
+			return nil, err
+		}
+		if !validVector(e.Vector) {
+			continue
+		}
+		hash := sha256.Sum256([]byte(e.Content))
+		n, err := t.affected(`INSERT INTO embeddings (seq, model, text_hash, vector) SELECT f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND f.content = ?
+			ON CONFLICT (seq) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash, vector = excluded.vector
+			WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, model, hash[:16], encodeVector(e.Vector), e.Seq, e.Content)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			continue
+		}
+		k := indexed{seq: e.Seq, bits: signBits(e.Vector)}
+		if err := t.exec("INSERT INTO embedding_bits (seq, bits) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET bits = excluded.bits", k.seq, k.bits); err != nil {
+			return nil, err
+		}
+		if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", k.seq).Scan(&k.domain); err != nil {
+			return nil, err
+		}
+		added = append(added, k)
+	}
+	return added, nil
+}
+
+// extend adds stored vectors to an index that was loaded before them.
+func (x *vectorIndex) extend(added []indexed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.loaded {
@@ -216,7 +269,6 @@ func (s *Store) StoreVectors(ctx context.Context, vectors []Embedded) (stored in
 			x.add(k.seq, k.domain, k.bits)
 		}
 	}
-	return stored, nil
 }
 
 // Near is a fact with its cosine to a query, −1 to 1.

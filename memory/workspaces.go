@@ -33,6 +33,7 @@ type Workspaces struct {
 // openStore is one entry: its store is opened once, by the first who asks.
 type openStore struct {
 	once    sync.Once
+	opts    Options
 	store   *Store
 	err     error
 	users   int
@@ -72,7 +73,7 @@ func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) e
 	e.once.Do(func() {
 		// The first caller opens for all who wait, so its own deadline must
 		// not decide for them.
-		e.store, e.err = Open(context.WithoutCancel(ctx), filepath.Join(w.root, workspace), workspace, w.opts)
+		e.store, e.err = Open(context.WithoutCancel(ctx), filepath.Join(w.root, workspace), workspace, e.opts)
 	})
 	if e.err != nil {
 		w.forget(workspace, e)
@@ -92,7 +93,10 @@ func (w *Workspaces) Trial(ctx context.Context, workspace string, f func(*Store)
 		return record.Wrap(record.Unavailable, err, "there is no room for a trial")
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := Open(ctx, dir, workspace, w.opts)
+	w.mu.Lock()
+	opts := w.opts
+	w.mu.Unlock()
+	s, err := Open(ctx, dir, workspace, opts)
 	if err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (w *Workspaces) acquire(workspace string) (*openStore, error) {
 	}
 	e, ok := w.open.Get(workspace)
 	if !ok {
-		e = &openStore{}
+		e = &openStore{opts: w.opts}
 		w.open.Add(workspace, e)
 	}
 	e.users++
@@ -152,6 +156,23 @@ func closeAll(stores []*openStore) error {
 		}
 	}
 	return err
+}
+
+// UseModel makes model the one whose vectors count; "" is none. A store has one
+// model for as long as it is open, so that vectors of two never mix in it: the
+// open ones are closed once their users leave, and the next who asks gets one
+// of the new model.
+func (w *Workspaces) UseModel(model string) error {
+	w.mu.Lock()
+	if w.opts.Embedding == model {
+		w.mu.Unlock()
+		return nil
+	}
+	w.opts.Embedding = model
+	w.open.Purge()
+	idle := w.takeClosing()
+	w.mu.Unlock()
+	return closeAll(idle)
 }
 
 // List returns the ids of the workspaces that exist, in order.

@@ -21,9 +21,11 @@ const (
 // them and never inside one. The queue is in the workspace files, so what a
 // crash or a failing model leaves waits there.
 type Embedder struct {
-	model      Model
+	model      *inUse
 	workspaces *memory.Workspaces
 	log        *slog.Logger
+	// retry is how long it waits after a failure.
+	retry time.Duration
 
 	mu      sync.Mutex
 	waiting map[string]bool
@@ -33,10 +35,15 @@ type Embedder struct {
 	done    chan struct{}
 }
 
-// NewEmbedder makes an embedder; Start runs it.
+// NewEmbedder makes an embedder with a model, nil for none; Start runs it.
 func NewEmbedder(m Model, log *slog.Logger) *Embedder {
-	return &Embedder{model: m, log: log, waiting: map[string]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &Embedder{model: newInUse(m), log: log, retry: embedRetry, waiting: map[string]bool{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
+
+// UseModel makes m the model of what is embedded from now on, nil for none: then
+// what is queued waits. Once the stores are of m too, Queued must be called for
+// every workspace.
+func (e *Embedder) UseModel(m Model) { e.model.set(m) }
 
 // Queued tells the embedder that a workspace has facts that wait. It returns at
 // once.
@@ -88,7 +95,7 @@ func (e *Embedder) run(ctx context.Context) {
 			e.Queued(workspace)
 			select {
 			case <-ctx.Done():
-			case <-time.After(embedRetry):
+			case <-time.After(e.retry):
 			}
 		}
 		if ctx.Err() != nil {
@@ -109,34 +116,52 @@ func (e *Embedder) next() (string, bool) {
 	return w, true
 }
 
-// drain embeds what a workspace has queued.
+// drain embeds what a workspace has queued. It leaves off when the model turns
+// out to be another than the store's: who changes it says Queued again.
 func (e *Embedder) drain(ctx context.Context, workspace string) error {
 	return e.workspaces.Use(ctx, workspace, func(s *memory.Store) error {
 		for {
+			m := e.model.get()
+			if m == nil || m.ID() != s.Model() {
+				return nil
+			}
 			facts, err := s.QueuedForEmbedding(ctx, embedBatch)
 			if err != nil || len(facts) == 0 {
 				return err
 			}
-			if _, err := EmbedFacts(ctx, s, e.model, facts); err != nil {
+			if _, err := EmbedFacts(ctx, s, m, facts); err != nil {
+				if e.model.get() != m {
+					return nil
+				}
 				return err
 			}
 		}
 	})
 }
 
-// EmbedFacts gives facts their vectors and returns how many got one.
+// EmbedFacts gives facts their vectors and returns how many got one. The model
+// must be the store's.
 func EmbedFacts(ctx context.Context, s *memory.Store, m Model, facts []memory.ToEmbed) (int, error) {
+	embedded, err := embedFacts(ctx, m, facts)
+	if err != nil {
+		return 0, err
+	}
+	return s.StoreVectors(ctx, embedded)
+}
+
+// embedFacts computes the vectors of facts.
+func embedFacts(ctx context.Context, m Model, facts []memory.ToEmbed) ([]memory.Embedded, error) {
 	texts := make([]string, len(facts))
 	for i, f := range facts {
 		texts[i] = f.Content
 	}
 	vectors, err := m.Embed(ctx, texts)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	out := make([]memory.Embedded, len(facts))
 	for i, f := range facts {
 		out[i] = memory.Embedded{ToEmbed: f, Vector: vectors[i]}
 	}
-	return s.StoreVectors(ctx, out)
+	return out, nil
 }

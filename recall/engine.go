@@ -21,7 +21,7 @@ const (
 
 // Engine answers searches over one workspace.
 type Engine struct {
-	model Model
+	model *inUse
 	// lambda is how much relevance counts against novelty.
 	lambda float64
 	// ageless leaves freshness out; only, when not empty, names the voices
@@ -46,7 +46,10 @@ func (e *Engine) Ageless() *Engine {
 
 // NewEngine makes an engine; without a model (nil) the semantic voice is
 // missing and answers say so.
-func NewEngine(m Model) *Engine { return &Engine{model: m, lambda: mmrLambda} }
+func NewEngine(m Model) *Engine { return &Engine{model: newInUse(m), lambda: mmrLambda} }
+
+// UseModel makes m the model of later searches, nil for none.
+func (e *Engine) UseModel(m Model) { e.model.set(m) }
 
 // Search answers search_memory.
 //
@@ -57,7 +60,7 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 	if err != nil {
 		return res, err
 	}
-	vector := e.embed(ctx, mode, req.Query, &res)
+	vector := e.embed(ctx, mode, req.Query, s.Model(), &res)
 	var ids []string
 	err = s.View(ctx, func(v *memory.View) error {
 		scope, err := v.Scope(req.Domain, req.Repo, role)
@@ -90,18 +93,23 @@ func (e *Engine) Search(ctx context.Context, s *memory.Store, req record.Search)
 	return res, err
 }
 
-// embed returns the query's vector, before the snapshot is taken: a model is
-// slow beside a read.
-func (e *Engine) embed(ctx context.Context, mode record.Mode, query string, res *record.SearchResult) []float32 {
+// embed returns the query's vector of the store's model, before the snapshot is
+// taken: a model is slow beside a read.
+func (e *Engine) embed(ctx context.Context, mode record.Mode, query, model string, res *record.SearchResult) []float32 {
 	// A query without a word, or of words that say nothing, asks nothing.
 	if mode == record.Keyword || len(text.QueryTerms(query)) == 0 {
 		return nil
 	}
-	if e.model == nil {
+	m := e.model.get()
+	if m == nil {
 		res.Degraded = append(res.Degraded, "semantic: no embedding model is installed")
 		return nil
 	}
-	vector, err := e.model.EmbedQuery(ctx, query)
+	if m.ID() != model {
+		res.Degraded = append(res.Degraded, "semantic: the embedding model is being changed")
+		return nil
+	}
+	vector, err := m.EmbedQuery(ctx, query)
 	if err != nil || vector == nil {
 		res.Degraded = append(res.Degraded, "semantic: the embedding model did not answer")
 		return nil
@@ -145,17 +153,21 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 	return rankings, nil
 }
 
+// vagueness is what a semantic find counts as a seed beside a lexical one.
+const vagueness = 0.5
+
 // seeds joins what the lexical and the semantic voice found, best first, each
 // measured by its own best.
 func seeds(lexical, semantic []Candidate) []Candidate {
 	all := map[int64]Candidate{}
-	for _, list := range [][]Candidate{lexical, semantic} {
+	add := func(list []Candidate, weight float64) {
 		for _, c := range list {
-			c.Score /= list[0].Score
-			c.Score += all[c.Seq].Score
+			c.Score = all[c.Seq].Score + weight*c.Score/list[0].Score
 			all[c.Seq] = c
 		}
 	}
+	add(lexical, 1)
+	add(semantic, vagueness)
 	out := make([]Candidate, 0, len(all))
 	for _, c := range all {
 		out = append(out, c)

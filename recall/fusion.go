@@ -10,20 +10,39 @@ import (
 )
 
 const (
-	// rrfK is reciprocal rank fusion's constant (Cormack, Clarke and Büttcher,
-	// 2009). Their 60 is for lists of a thousand; with it the first rank of one
-	// voice counts less than the hundredth of two (docs/recall.md).
-	rrfK = 3.0
-	// farRanks is how many ranks a find without any strength stands back.
-	farRanks = 20.0
 	// contrast is how steeply relevance falls with the fused score: half the
 	// best fused score is e^(-contrast/2) of the best relevance. It is what
 	// keeps freshness, which spans a factor of fifty, a judge between facts of
 	// like relevance and no more.
-	contrast = 24.0
+	contrast = 60.0
 	// mentionBonus and recallBonus bound what use adds: less than one rank.
 	mentionBonus, recallBonus = 0.01, 0.005
 )
+
+// reach is how far down a voice's ranks count.
+type reach struct {
+	// k is reciprocal rank fusion's constant (Cormack, Clarke and Büttcher,
+	// 2009). Their 60 is for lists of a thousand; with it the first rank of one
+	// voice counts less than the hundredth of two. The surer a voice is of its
+	// first ranks, the smaller (docs/recall.md).
+	k float64
+	// far is how many ranks a find without any strength stands back.
+	far float64
+}
+
+// reachOf returns a voice's reach. Freshness has no strength to measure by, and
+// decides between finds that the others cannot tell apart.
+func reachOf(voice string) reach {
+	switch voice {
+	case Lexical{}.Name():
+		return reach{k: 2, far: 20}
+	case Semantic{}.Name():
+		return reach{k: 12, far: 60}
+	case Graph{}.Name():
+		return reach{k: 6, far: 10}
+	}
+	return reach{k: 60}
+}
 
 // fused is one fact with what every voice said of it.
 type fused struct {
@@ -40,7 +59,7 @@ func fuse(w weights, voices []ranking) []*fused {
 	byID := map[int64]*fused{}
 	var all []*fused
 	for _, v := range voices {
-		rank := 0
+		reach, rank := reachOf(v.name), 0
 		for i, c := range v.found {
 			if i == 0 || c.Score != v.found[i-1].Score {
 				rank = i + 1
@@ -55,7 +74,7 @@ func fuse(w weights, voices []ranking) []*fused {
 				continue
 			}
 			f.ranks[v.name] = rank
-			f.rrf += w.of(v.name) / (rrfK + float64(rank) + v.distance(i))
+			f.rrf += w.of(v.name) / (reach.k + float64(rank) + reach.far*v.weakness(i))
 		}
 	}
 	return all
@@ -67,14 +86,13 @@ type ranking struct {
 	found []Candidate
 }
 
-// distance is how many ranks a find stands back for how much weaker it is than
-// the voice's best: ranks alone would put a vague second right behind an exact
-// first. Freshness has no such scale.
-func (r ranking) distance(i int) float64 {
-	if r.name == (Temporal{}).Name() || r.found[0].Score <= 0 {
+// weakness is how much weaker a find is than the voice's best, 0 to 1: ranks
+// alone would put a vague second right behind an exact first.
+func (r ranking) weakness(i int) float64 {
+	if r.found[0].Score <= 0 {
 		return 0
 	}
-	return farRanks * (1 - r.found[i].Score/r.found[0].Score)
+	return 1 - r.found[i].Score/r.found[0].Score
 }
 
 // score orders the facts by relevance, freshness and confidence, and brings

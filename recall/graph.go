@@ -10,16 +10,17 @@ import (
 
 const (
 	// graphSeeds is how many of the strongest finds the graph goes out from.
-	graphSeeds = 8
+	graphSeeds = 32
 	// hopDecay is what is left of an edge's strength after a hop.
-	hopDecay = 0.5
+	hopDecay = 0.7
 	// maxReached bounds the facts that one hop goes on from.
 	maxReached = 64
 )
 
 // Graph finds what is linked to the strongest finds of the other voices, two
 // hops away at most. A fact's strength is its seed's, times the weights of the
-// edges on its best path, halved at each hop.
+// edges on its best path, less at each hop. It says nothing of a seed that no
+// other leads to: that one has the voices that found it.
 type Graph struct{}
 
 // Name returns "graph".
@@ -27,45 +28,26 @@ func (Graph) Name() string { return "graph" }
 
 // Find walks two hops out from q.Found.
 func (Graph) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, error) {
-	seeds := q.Found[:min(len(q.Found), graphSeeds)]
-	if len(seeds) == 0 {
-		return nil, nil
+	front := map[int64]float64{}
+	for _, s := range q.Found[:min(len(q.Found), graphSeeds)] {
+		front[s.Seq] = s.Score / q.Found[0].Score
 	}
 	strength := map[int64]float64{}
-	best := seeds[0].Score
-	var front []int64
-	for _, s := range seeds {
-		strength[s.Seq] = s.Score / best
-		front = append(front, s.Seq)
-	}
 	for range 2 {
-		links, err := v.Links(front)
+		links, err := v.Links(strongest(front, maxReached))
 		if err != nil {
 			return nil, err
 		}
-		reached := map[int64]bool{}
+		next := map[int64]float64{}
 		for _, l := range links {
-			if through := strength[l.From] * l.Weight * hopDecay; through > strength[l.To] {
-				strength[l.To] = through
-				reached[l.To] = true
-			}
+			next[l.To] = max(next[l.To], front[l.From]*l.Weight*hopDecay)
 		}
-		front = front[:0]
-		for seq := range reached {
-			front = append(front, seq)
+		for seq, s := range next {
+			strength[seq] = max(strength[seq], s)
 		}
-		slices.SortFunc(front, func(a, b int64) int {
-			return cmp.Or(cmp.Compare(strength[b], strength[a]), cmp.Compare(b, a))
-		})
-		front = front[:min(len(front), maxReached)]
+		front = next
 	}
-	seqs := make([]int64, 0, len(strength))
-	for seq := range strength {
-		seqs = append(seqs, seq)
-	}
-	slices.SortFunc(seqs, func(a, b int64) int {
-		return cmp.Or(cmp.Compare(strength[b], strength[a]), cmp.Compare(b, a))
-	})
+	seqs := strongest(strength, len(strength))
 	rows, err := v.FactsAt(seqs, q.Scope)
 	if err != nil {
 		return nil, err
@@ -77,4 +59,16 @@ func (Graph) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, erro
 		}
 	}
 	return found, nil
+}
+
+// strongest returns the rows of a front, strongest first, then newest.
+func strongest(strength map[int64]float64, limit int) []int64 {
+	seqs := make([]int64, 0, len(strength))
+	for seq := range strength {
+		seqs = append(seqs, seq)
+	}
+	slices.SortFunc(seqs, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(strength[b], strength[a]), cmp.Compare(b, a))
+	})
+	return seqs[:min(len(seqs), limit)]
 }

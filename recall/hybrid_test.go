@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -219,6 +220,26 @@ func TestHybrid_graphReaches(t *testing.T) {
 	hits := hybrid(t, s, "ptarmigan report", 10)
 	if len(hits) != 2 || hits[0].Voices["lexical"] != 1 || hits[1].Voices["graph"] == 0 || hits[1].Voices["lexical"] != 0 {
 		t.Errorf("hits = %+v, want the linked answer by the graph", hits)
+	}
+}
+
+func TestGraph_strengthFallsWithHops(t *testing.T) {
+	t.Parallel()
+	s := mustStore(t)
+	for _, content := range []string{"Ana: so what now", "Ben: nobody told me", "Cleo: the ptarmigan report is late", "Ana: since Monday, the printer broke", "Ben: then let us borrow one", "Dan: from whom"} {
+		if _, err := s.ProposeFact(t.Context(), record.ProposeFact{Caller: caller, Domain: "talk", Topic: "session 1", Content: content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]int{}
+	for _, h := range hybrid(t, s, "ptarmigan report", 10) {
+		got[h.Content[:8]] = h.Voices["graph"]
+	}
+	// Both neighbours are as near, then the find itself by the way back and
+	// what is two hops away; three hops are too far.
+	want := map[string]int{"Ben: nob": 1, "Ana: sin": 1, "Cleo: th": 3, "Ana: so ": 3, "Ben: the": 3}
+	if !maps.Equal(got, want) {
+		t.Errorf("ranks by the graph %v, want %v", got, want)
 	}
 }
 

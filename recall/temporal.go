@@ -9,10 +9,6 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 )
 
-// reRanked is how many of the others' finds are ranked by freshness. What the
-// graph alone reached is not among them: it matched nothing itself.
-const reRanked = 10
-
 // freshSteps is how finely freshness is told apart: facts within a twentieth
 // of each other are equally fresh, so that in old memory age says nothing.
 const freshSteps = 20
@@ -27,7 +23,7 @@ func (Temporal) Name() string { return "temporal" }
 
 // Find ranks by the last confirmation, newest first.
 func (Temporal) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, error) {
-	found := slices.Clone(q.Found[:min(len(q.Found), reRanked)])
+	found := slices.Clone(q.Found)
 	if q.Intent == IntentTemporal && q.Lexicon.Empty() {
 		// "What is new?" names nothing else to look for.
 		recent, err := v.Recent(q.Scope, q.Limit)

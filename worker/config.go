@@ -23,8 +23,12 @@ const (
 	workerStopTimeout = 20 * time.Second
 )
 
-// envModel names the folder of the embedding model.
-const envModel = "POLYPHONY_MODEL_DIR"
+// envModel names the folder of the embedding model, envHub the base URL of the
+// hub that models are downloaded from.
+const (
+	envModel = "POLYPHONY_MODEL_DIR"
+	envHub   = "POLYPHONY_MODEL_HUB"
+)
 
 // Config is what the worker is started with.
 type Config struct {
@@ -36,8 +40,10 @@ type Config struct {
 	// serves, like 0-7 or 0,3,5-6; empty is all.
 	Shards int
 	Own    string
-	// Model is the folder of the embedding model.
-	Model string
+	// Model is the folder of the embedding model, ModelHub the base URL of the
+	// hub that models are downloaded from when somebody asks; empty is the usual
+	// one.
+	Model, ModelHub string
 	// KeyFile is the file of the keys that seal payloads.
 	KeyFile string
 	// Tour plays a short story in a sample workspace once everything runs.
@@ -57,6 +63,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
+	f.StringVar(&c.ModelHub, "model-hub", "", "base URL of the hub that models are downloaded from (default: $"+envHub+", else "+embedding.DefaultHub+")")
 	f.StringVar(&c.KeyFile, "key-file", "", "keys that seal what the engine stores (default: $"+locate.EnvKeyFile+", else keys.json in the data folder, if it is there)")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -76,6 +83,9 @@ func (c *Config) complete() (err error) {
 	}
 	if c.Model == "" {
 		c.Model, _ = c.lookup(envModel)
+	}
+	if c.ModelHub == "" {
+		c.ModelHub, _ = c.lookup(envHub)
 	}
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/gofrs/flock"
 	"go.temporal.io/api/operatorservice/v1"
@@ -167,78 +168,96 @@ func (h atLeast) WithGroup(name string) slog.Handler {
 	return atLeast{h.Handler.WithGroup(name), h.level}
 }
 
-// semantics is the embedding model and what gives facts their vectors; both are
-// nil without a model.
+// semantics is what works with the embedding model. The model may come, change
+// and go while the worker runs.
 type semantics struct {
-	model    recall.Model
+	keeper   *embedding.Keeper
 	embedder *recall.Embedder
+	engine   *recall.Engine
 }
 
 // newSemantics opens the model when one is installed. A model that somebody
 // named must open; one that is merely there and does not is left out, with a
 // warning, since the other voices answer without it.
 func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, error) {
-	dir := cfg.Model
-	if dir == "" {
-		dir = embedding.ModelDir(cfg.Data)
-		info, err := embedding.Status(dir)
-		if err != nil || !info.Installed {
-			return semantics{}, nil
-		}
-	}
-	m, err := embedding.Open(dir, embedding.Options{})
-	if err != nil {
+	keeper := embedding.NewKeeper(cfg.Data, cfg.Model, embedding.Installer{Get: newDownload(), Hub: cfg.ModelHub})
+	if err := keeper.Load(); err != nil {
 		if cfg.Model != "" {
 			return semantics{}, err
 		}
 		log.Warn("the embedding model cannot be used; search goes on without its voice", "error", err)
-		return semantics{}, nil
 	}
-	lc.Append(fx.StopHook(m.Close))
-	log.Info("embedding model", "id", m.ID(), "folder", dir)
-	return semantics{m, recall.NewEmbedder(m, log)}, nil
+	lc.Append(fx.StopHook(keeper.Close))
+	m, id := inUse(keeper.Model())
+	logModel(log, id)
+	return semantics{keeper, recall.NewEmbedder(m, log), recall.NewEngine(m)}, nil
+}
+
+// inUse returns a model as recall knows it, and its id; nil and "" for none.
+func inUse(m *embedding.Model) (recall.Model, string) {
+	if m == nil {
+		return nil, ""
+	}
+	return m, m.ID()
+}
+
+func logModel(log *slog.Logger, id string) {
+	if id == "" {
+		log.Info("no embedding model: facts get no vectors", "install", "starter model install")
+		return
+	}
+	log.Info("embedding model", "id", id)
 }
 
 func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
-	opts := memory.Options{Log: log}
-	if sem.model != nil {
-		opts.Embedding, opts.OnQueued = sem.model.ID(), sem.embedder.Queued
-	}
-	w, err := memory.NewWorkspaces(cfg.Data, opts)
+	_, id := inUse(sem.keeper.Model())
+	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, Embedding: id, OnQueued: sem.embedder.Queued})
 	if err != nil {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(w.Close))
-	if sem.model != nil {
-		lc.Append(fx.StartStopHook(func() error {
-			sem.embedder.Start(w)
-			// What an earlier run left in the queues of workspaces that nobody
-			// opens is embedded too.
-			ids, err := w.List()
-			for _, id := range ids {
-				sem.embedder.Queued(id)
-			}
-			return err
-		}, sem.embedder.Stop))
+	// What an earlier run, or an earlier model, left in the queues of workspaces
+	// that nobody opens is embedded too.
+	queueAll := func() error {
+		ids, err := w.List()
+		for _, id := range ids {
+			sem.embedder.Queued(id)
+		}
+		return err
 	}
+	sem.keeper.OnChange(func(m *embedding.Model) error {
+		model, id := inUse(m)
+		logModel(log, id)
+		sem.engine.UseModel(model)
+		sem.embedder.UseModel(model)
+		return errors.Join(w.UseModel(id), queueAll())
+	})
+	lc.Append(fx.StartStopHook(func() error {
+		sem.embedder.Start(w)
+		return queueAll()
+	}, sem.embedder.Stop))
 	return w, nil
 }
-
-func newRecall(sem semantics) *recall.Engine { return recall.NewEngine(sem.model) }
 
 // workers are the Temporal workers of the owned shards.
 type workers struct{ running []worker.Worker }
 
-func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, r *recall.Engine, cfg Config, log *slog.Logger) *workers {
+func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, sem semantics, cfg Config, log *slog.Logger) *workers {
 	ws := &workers{}
 	lc.Append(fx.StartStopHook(func(context.Context) error {
-		store, reader := &activities.Store{Workspaces: w}, &activities.Reader{Workspaces: w, Recall: r}
+		all := []any{
+			&activities.Store{Workspaces: w},
+			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
+			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
+		}
 		for _, shard := range cfg.own {
 			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
 				WorkerStopTimeout:                       workerStopTimeout,
 				MaxConcurrentActivityExecutionSize:      8,
 				MaxConcurrentLocalActivityExecutionSize: 256,
 				MaxConcurrentWorkflowTaskPollers:        8,
+				// Heartbeats carry what the command line shows as progress.
+				MaxHeartbeatThrottleInterval: time.Second,
 				DeploymentOptions: worker.DeploymentOptions{
 					// Reported only: two versions cannot own one file side by
 					// side, so runs are never pinned to one.
@@ -250,8 +269,9 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 				},
 			})
 			workflows.Register(tw)
-			tw.RegisterActivity(store)
-			tw.RegisterActivity(reader)
+			for _, a := range all {
+				tw.RegisterActivity(a)
+			}
 			if err := tw.Start(); err != nil {
 				return record.Wrap(record.Unavailable, err, "the worker of shard %d cannot be started", shard)
 			}

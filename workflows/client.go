@@ -343,12 +343,25 @@ func (c *Client) HarmonizeMemory(ctx context.Context, in record.Harmonize, onPro
 	return maintenance[record.HarmonizationReport](ctx, c, record.KindHarmonize, HarmonizeMemory, in.Caller, HarmonizeInput{Harmonize: in}, onProgress)
 }
 
-func maintenance[Out any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(MaintenanceProgress)) (Out, error) {
+func maintenance[Out, P any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(P)) (Out, error) {
 	id := MaintenanceID(kind, caller.Workspace)
 	s := start{id: id, workflow: workflow, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}
 	if onProgress == nil {
 		return run[Out](ctx, c, s, in)
 	}
+	return watched[Out](ctx, c, s, in, func() {
+		// A query that fails only leaves the bar where it is.
+		if v, err := c.temporal.QueryWorkflow(ctx, id, "", QueryProgress); err == nil {
+			var p P
+			if v.Get(&p) == nil {
+				onProgress(p)
+			}
+		}
+	})
+}
+
+// watched is run that looks about every second how far it is.
+func watched[Out any](ctx context.Context, c *Client, s start, in any, look func()) (Out, error) {
 	type answer struct {
 		out Out
 		err error
@@ -365,13 +378,7 @@ func maintenance[Out any](ctx context.Context, c *Client, kind string, workflow 
 		case a := <-done:
 			return a.out, a.err
 		case <-ticker.C:
-			// A query that fails only leaves the bar where it is.
-			if v, err := c.temporal.QueryWorkflow(ctx, id, "", QueryProgress); err == nil {
-				var p MaintenanceProgress
-				if v.Get(&p) == nil {
-					onProgress(p)
-				}
-			}
+			look()
 		}
 	}
 }

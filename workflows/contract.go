@@ -29,6 +29,9 @@ const (
 	ActivityImportFacts       = "ImportFactsPage"
 	ActivityConsolidate       = "ConsolidatePage"
 	ActivityHarmonize         = "HarmonizePage"
+	ActivityBackfill          = "BackfillPage"
+	ActivityInstallModel      = "InstallModel"
+	ActivityRemoveModel       = "RemoveModel"
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
@@ -92,6 +95,10 @@ func MeetingID(workspace, meeting string, revision int64) string {
 // MaintenanceID returns the id of a workspace's maintenance run of kind.
 func MaintenanceID(kind, workspace string) string { return kind + "/" + workspace }
 
+// ModelID returns the id of the runs that change the embedding model of the
+// worker that serves a shard: one at a time.
+func ModelID(shard int) string { return fmt.Sprintf("model/%d", shard) }
+
 // maxSegment keeps ids well below the 255 bytes that some of the engine's
 // stores cap them at.
 const maxSegment = record.MaxKeyBytes
@@ -106,6 +113,10 @@ func segment(s string) string {
 	if plain && !strings.HasPrefix(s, "h.") {
 		return s
 	}
+	return digest(s)
+}
+
+func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "h." + hex.EncodeToString(sum[:16])
 }
@@ -113,4 +124,11 @@ func segment(s string) string {
 // LedgerKey returns the operation ledger's key of one step of a workflow. It
 // comes from the workflow's id, so that retries, replays and resets of the run
 // find the same row; maintenance, whose ids are used again, gives its run too.
-func LedgerKey(workflowID, step string) string { return workflowID + "#" + step }
+// An id and step that are together longer than a key may be give a hash of both.
+func LedgerKey(workflowID, step string) string {
+	key := workflowID + "#" + step
+	if len(key) > record.MaxKeyBytes {
+		return digest(key)
+	}
+	return key
+}

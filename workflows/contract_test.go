@@ -38,6 +38,16 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%q and %q share an id", key, other)
 		}
 		seen[id] = key
+		for _, step := range []string{"write", strings.Repeat("s", 90)} {
+			key := LedgerKey(id, step)
+			if err := record.CheckKey(key); err != nil {
+				t.Errorf("the ledger refuses %q: %v", key, err)
+			}
+			if other, twice := seen[key]; twice {
+				t.Errorf("a step of %q has the key of %q", id, other)
+			}
+			seen[key] = id
+		}
 	}
 }
 

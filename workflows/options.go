@@ -44,8 +44,16 @@ func call[Out any](ctx workflow.Context, activity string, in any) (Out, error) {
 
 // page runs one page of maintenance as an activity with a heartbeat.
 func page[Out any](ctx workflow.Context, activity string, in any) (Out, error) {
+	return beating[Out](ctx, activity, in, pageTimeout, 0)
+}
+
+// beating runs an activity with a heartbeat. Each attempt is bounded by the
+// timeout; 0 attempts are as many as it takes.
+func beating[Out any](ctx workflow.Context, activity string, in any, timeout time.Duration, attempts int32) (Out, error) {
+	policy := retry()
+	policy.MaximumAttempts = attempts
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: pageTimeout, HeartbeatTimeout: pageHeartbeat, RetryPolicy: retry(),
+		StartToCloseTimeout: timeout, HeartbeatTimeout: pageHeartbeat, RetryPolicy: policy,
 	})
 	var out Out
 	err := workflow.ExecuteActivity(ctx, activity, in).Get(ctx, &out)

@@ -21,4 +21,7 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(ConsolidateMemory)
 	r.RegisterWorkflow(HarmonizeMemory)
 	r.RegisterWorkflow(ImportFacts)
+	r.RegisterWorkflow(BackfillEmbeddings)
+	r.RegisterWorkflow(InstallModel)
+	r.RegisterWorkflow(RemoveModel)
 }

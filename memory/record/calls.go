@@ -510,6 +510,7 @@ const (
 	ReadEdges       ReadKind = "edges"
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
+	ReadModel       ReadKind = "embedding_model"
 )
 
 // ReadMemory asks for one page of a read.

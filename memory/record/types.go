@@ -221,8 +221,8 @@ type Health struct {
 	Beliefs       int64 `json:"beliefs"`
 	SessionItems  int64 `json:"session_items"`
 	Operations    int64 `json:"operations"`
-	// Embedded counts the facts that have a vector, EmbeddingQueue those that
-	// wait for one.
+	// Embedded counts the facts that have a vector of the model in use,
+	// EmbeddingQueue those that wait for one.
 	Embedded       int64 `json:"embedded"`
 	EmbeddingQueue int64 `json:"embedding_queue"`
 	// Model is the embedding model in use, empty for none.

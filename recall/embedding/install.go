@@ -50,6 +50,19 @@ func (in Installer) Install(ctx context.Context, source, dest string, progress f
 	if err != nil {
 		return err
 	}
+	return install(ctx, src, dest, progress)
+}
+
+// download is Install from a name on the hub alone.
+func (in Installer) download(ctx context.Context, name, dest string, progress func(done, total int64)) error {
+	src, err := in.onHub(name)
+	if err != nil {
+		return err
+	}
+	return install(ctx, src, dest, progress)
+}
+
+func install(ctx context.Context, src source, dest string, progress func(done, total int64)) error {
 	dest = filepath.Clean(dest)
 	if err := onlyModel(dest); err != nil {
 		return err
@@ -117,6 +130,11 @@ func (in Installer) source(ctx context.Context, name string) (source, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, record.Wrap(record.InvalidArgument, err, "the source cannot be read")
 	}
+	return in.onHub(name)
+}
+
+// onHub is the source that a name on the hub stands for.
+func (in Installer) onHub(name string) (source, error) {
 	hub := name
 	if hub == ModelName {
 		hub = "sentence-transformers/" + ModelName

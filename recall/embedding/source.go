@@ -86,7 +86,9 @@ func (s *hubSource) open(ctx context.Context, name string) (io.ReadCloser, int64
 			continue
 		}
 		if err != nil {
-			return nil, 0, record.Wrap(record.Unavailable, err, "the hub cannot be reached")
+			away := record.Wrap(record.Unavailable, err, "the hub cannot be reached")
+			away.Field = "source"
+			return nil, 0, away
 		}
 		// The whole is known once the weights, which come last, are.
 		if name == weightsFile && size > 0 && s.bytes >= 0 {

@@ -33,6 +33,7 @@ type bench struct {
 	data       string
 	workspaces *memory.Workspaces
 	env        *testsuite.TestActivityEnvironment
+	keeper     *keeper
 
 	oil, gas, retired string
 	policy, conflict  string
@@ -49,7 +50,8 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, data: t.TempDir()}
 	var err error
-	if b.workspaces, err = memory.NewWorkspaces(b.data, memory.Options{}); err != nil {
+	b.keeper = &keeper{}
+	if b.workspaces, err = memory.NewWorkspaces(b.data, memory.Options{Embedding: bag{}.ID()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -61,7 +63,8 @@ func newBench(t *testing.T) *bench {
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	b.env = suite.NewTestActivityEnvironment()
 	b.env.RegisterActivity(&activities.Store{Workspaces: b.workspaces})
-	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine(nil)})
+	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine(nil), Keeper: b.keeper})
+	b.env.RegisterActivity(b.embedding())
 
 	err = b.workspaces.Use(t.Context(), workspace, func(s *memory.Store) error {
 		fact := func(topic, content string) record.ProposeFactResult {
@@ -227,6 +230,12 @@ func calls() []call {
 		{"full", workflows.ActivityAssemble, fixed(record.Dispatch{Caller: who("p"), Task: "Repair the lamp of the lighthouse", Context: []string{"The service consumes from the blue queue"}}), false, ""},
 		{"found", workflows.ActivitySearch, fixed(record.Search{Caller: who(""), Query: "lighthouse lamp", Mode: "keyword"}), false, ""},
 		{"refused", workflows.ActivitySearch, fixed(record.Search{Caller: who(""), Query: "lamp", Mode: "psychic"}), false, record.InvalidArgument},
+		{"told", workflows.ActivityBackfill, fixed(record.BackfillPage{Caller: who("q"), Limit: 100}), false, ""},
+		{"embedded", workflows.ActivityBackfill, fixed(record.BackfillPage{Caller: who("q"), Model: bag{}.ID(), Limit: 100}), true, ""},
+		{"refused", workflows.ActivityBackfill, fixed(record.BackfillPage{Caller: record.Caller{Workspace: "nowhere", Key: "q"}, Limit: 100}), false, record.NotFound},
+		{"installed", workflows.ActivityInstallModel, fixed(record.InstallModel{Caller: who("r"), Source: "somebody/model"}), false, ""},
+		{"refused", workflows.ActivityInstallModel, fixed(record.InstallModel{Caller: who("r")}), false, record.InvalidArgument},
+		{"none", workflows.ActivityRemoveModel, fixed(record.RemoveModel{Caller: who("s")}), false, record.NotFound},
 		{"refused", workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: "secrets"}), false, record.InvalidArgument},
 		{"history", workflows.ActivityRead, func(b *bench) any {
 			return record.ReadMemory{Caller: who(""), What: record.ReadHistory, ID: b.retired}
@@ -235,7 +244,7 @@ func calls() []call {
 	}
 	for _, what := range []record.ReadKind{
 		record.ReadFacts, record.ReadPolicies, record.ReadDomains, record.ReadGrants, record.ReadNotes, record.ReadConflicts,
-		record.ReadBeliefs, record.ReadHealth, record.ReadItems, record.ReadObservation, record.ReadWorkspaces,
+		record.ReadBeliefs, record.ReadHealth, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel,
 	} {
 		all = append(all, call{string(what), workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: what, All: true}), false, ""})
 	}
@@ -289,7 +298,7 @@ func TestTwice(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range append(methods(&activities.Store{}), methods(&activities.Reader{})...) {
+	for _, name := range names() {
 		if !covered[name] {
 			t.Errorf("activity %s is not run here", name)
 		}
@@ -331,11 +340,16 @@ func methods(of any) []string {
 	return out
 }
 
+// names are those of all activities.
+func names() []string {
+	return slices.Concat(methods(&activities.Store{}), methods(&activities.Reader{}), methods(&activities.Embedding{}))
+}
+
 // TestNames holds the names that workflows call activities by to the methods
 // there are, both ways.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	have := append(methods(&activities.Store{}), methods(&activities.Reader{})...)
+	have := names()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../workflows/contract.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,7 @@ type recorder struct {
 	temporal   client.Client
 	client     *workflows.Client
 	workspaces *memory.Workspaces
+	model      *modelScript
 	// who calls, in the workspace of the branch.
 	who record.Caller
 }
@@ -133,7 +134,7 @@ func startRecorder(t *testing.T) *recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(tc.Close)
-	r := &recorder{t: t, data: t.TempDir(), temporal: tc, client: workflows.NewClient(tc, 1)}
+	r := &recorder{t: t, data: t.TempDir(), temporal: tc, client: workflows.NewClient(tc, 1), model: &modelScript{}}
 	if r.workspaces, err = memory.NewWorkspaces(r.data, memory.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +147,7 @@ func startRecorder(t *testing.T) *recorder {
 	workflows.Register(w)
 	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
 	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
+	w.RegisterActivity(r.model)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -360,6 +362,41 @@ func branches() []branch {
 		r.remember(40100, 48*time.Hour)
 		return consolidate(r)
 	}
+	// backfill runs with pages as the activity's answers.
+	backfill := func(r *recorder, want record.Code, pages ...record.BackfillResult) string {
+		r.model.pages = pages
+		_, err := r.client.BackfillEmbeddings(r.t.Context(), record.Backfill{Caller: r.who}, nil)
+		r.check(err, want)
+		return workflows.MaintenanceID(record.KindBackfill, r.who.Workspace)
+	}
+	const model = "all-MiniLM-L6-v2@0123456789ab"
+	full := record.BackfillReport{Considered: 512, Embedded: 511, Skipped: 1}
+	manyPages := func(r *recorder) string {
+		pages := []record.BackfillResult{{Model: model, Missing: 205*512 + 3}}
+		for range 205 {
+			pages = append(pages, record.BackfillResult{Model: model, Report: full, Next: fmt.Sprint(512 * len(pages))})
+		}
+		return backfill(r, "", append(pages, record.BackfillResult{Model: model, Report: record.BackfillReport{Considered: 3, Embedded: 3}})...)
+	}
+	// change installs or removes the model.
+	change := func(r *recorder, refused error, want record.Code, call func() error) string {
+		r.model.refused = refused
+		r.check(call(), want)
+		return workflows.ModelID(0)
+	}
+	install := func(r *recorder) func() error {
+		return func() error {
+			_, err := r.client.InstallModel(r.t.Context(), record.InstallModel{Caller: r.who, Source: "sentence-transformers/all-MiniLM-L6-v2"}, nil)
+			return err
+		}
+	}
+	remove := func(r *recorder) func() error {
+		return func() error {
+			_, err := r.client.RemoveModel(r.t.Context(), record.RemoveModel{Caller: r.who})
+			return err
+		}
+	}
+	notFound := workflows.ApplicationError(record.Errorf(record.NotFound, "source", "there is no such model"), true)
 	return []branch{
 		{workflow: "ProposeFact", name: "created", run: func(r *recorder) string {
 			r.fact("lamp", "The lamp is oil")
@@ -594,5 +631,20 @@ func branches() []branch {
 			r.check(err, "")
 			return id(record.KindImportFacts, r, source)
 		}},
+		{workflow: "BackfillEmbeddings", name: "pages", run: func(r *recorder) string {
+			return backfill(r, "", record.BackfillResult{Model: model, Missing: 515}, record.BackfillResult{Model: model, Report: full, Next: "512"},
+				record.BackfillResult{Model: model, Report: record.BackfillReport{Considered: 3, Embedded: 3}})
+		}},
+		{workflow: "BackfillEmbeddings", name: "no-model", run: func(r *recorder) string { return backfill(r, record.Unavailable, record.BackfillResult{}) }},
+		{workflow: "BackfillEmbeddings", name: "another-model", run: func(r *recorder) string {
+			return backfill(r, "", record.BackfillResult{Model: model, Missing: 515}, record.BackfillResult{Model: model, Report: full, Next: "512"},
+				record.BackfillResult{Model: "other@1", Missing: 2}, record.BackfillResult{Model: "other@1", Report: record.BackfillReport{Considered: 2, Embedded: 2}})
+		}},
+		{workflow: "BackfillEmbeddings", name: "continues-as-new", packed: true, run: manyPages},
+		{workflow: "BackfillEmbeddings", name: "continued", chain: 1, run: manyPages},
+		{workflow: "InstallModel", name: "installed", run: func(r *recorder) string { return change(r, nil, "", install(r)) }},
+		{workflow: "InstallModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, install(r)) }},
+		{workflow: "RemoveModel", name: "removed", run: func(r *recorder) string { return change(r, nil, "", remove(r)) }},
+		{workflow: "RemoveModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, remove(r)) }},
 	}
 }

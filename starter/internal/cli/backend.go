@@ -34,6 +34,10 @@ type backend interface {
 	Workspaces(ctx context.Context, caller record.Caller) ([]string, error)
 	ConsolidateMemory(context.Context, record.Consolidate, func(workflows.MaintenanceProgress)) (record.ConsolidationReport, error)
 	HarmonizeMemory(context.Context, record.Harmonize, func(workflows.MaintenanceProgress)) (record.HarmonizationReport, error)
+	BackfillEmbeddings(context.Context, record.Backfill, func(workflows.BackfillProgress)) (record.BackfillReport, error)
+	InstallModel(context.Context, record.InstallModel, func(record.InstallProgress)) (record.EmbeddingModel, error)
+	RemoveModel(context.Context, record.RemoveModel) (record.EmbeddingModel, error)
+	EmbeddingModel(ctx context.Context, caller record.Caller) (record.EmbeddingModel, error)
 
 	// ReadPage reads one page of rows.
 	ReadPage(context.Context, record.ReadMemory) (record.Page[json.RawMessage], error)

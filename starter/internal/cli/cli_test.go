@@ -111,6 +111,24 @@ func (f *fake) ConsolidateMemory(ctx context.Context, in record.Consolidate, _ f
 func (f *fake) HarmonizeMemory(_ context.Context, in record.Harmonize, _ func(workflows.MaintenanceProgress)) (record.HarmonizationReport, error) {
 	return answer[record.HarmonizationReport](f, "HarmonizeMemory", in)
 }
+func (f *fake) BackfillEmbeddings(ctx context.Context, in record.Backfill, _ func(workflows.BackfillProgress)) (record.BackfillReport, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return record.BackfillReport{}, errors.New("a backfill must not be bounded by default")
+	}
+	return answer[record.BackfillReport](f, "BackfillEmbeddings", in)
+}
+func (f *fake) InstallModel(ctx context.Context, in record.InstallModel, _ func(record.InstallProgress)) (record.EmbeddingModel, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return record.EmbeddingModel{}, errors.New("an installation must not be bounded by default")
+	}
+	return answer[record.EmbeddingModel](f, "InstallModel", in)
+}
+func (f *fake) RemoveModel(_ context.Context, in record.RemoveModel) (record.EmbeddingModel, error) {
+	return answer[record.EmbeddingModel](f, "RemoveModel", in)
+}
+func (f *fake) EmbeddingModel(_ context.Context, caller record.Caller) (record.EmbeddingModel, error) {
+	return answer[record.EmbeddingModel](f, "EmbeddingModel", record.ReadMemory{Caller: caller, What: record.ReadModel})
+}
 
 func (f *fake) ReadPage(_ context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	f.requests = append(f.requests, in)

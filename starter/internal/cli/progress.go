@@ -48,6 +48,17 @@ func (b *bar) set(n int, description string) {
 	}
 }
 
+// reach sets how far it is, and of how much when that is known.
+func (b *bar) reach(done, total int64) {
+	if b == nil {
+		return
+	}
+	if total > 0 && total != b.GetMax64() {
+		b.ChangeMax64(total)
+	}
+	_ = b.Set64(done)
+}
+
 // close takes the bar off the terminal.
 func (b *bar) close() {
 	if b != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,6 +39,15 @@ func at(t *testing.T, s string) record.Time {
 		t.Fatal(err)
 	}
 	return v
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestRun_requests holds what each command line asks for.
@@ -85,6 +95,14 @@ func TestRun_requests(t *testing.T) {
 		"meeting withdrawn": {[]string{"meeting", "-"}, `{"meeting_id":"m","revision":3,"held_at":null,"decisions":[]}`, record.CaptureMeeting{Caller: cli, MeetingID: "m", Revision: 3, Decisions: []record.Decision{}}},
 		"consolidate":       {[]string{"consolidate", "--for-agent", "ada"}, "", record.Consolidate{Caller: cli, ForAgent: "ada"}},
 		"harmonize":         {[]string{"harmonize"}, "", record.Harmonize{Caller: cli}},
+		"backfill":          {append([]string{"backfill"}, asFull...), "", record.Backfill{Caller: noKey}},
+		"model status":      {append([]string{"model", "status"}, asFull...), "", record.ReadMemory{Caller: noKey, What: record.ReadModel}},
+		"model remove":      {append([]string{"model", "remove"}, asFull...), "", record.RemoveModel{Caller: noKey}},
+		"model by name":     {[]string{"model", "install", "all-MiniLM-L6-v2"}, "", record.InstallModel{Caller: cli, Source: "all-MiniLM-L6-v2"}},
+		"model by hub name": {append([]string{"model", "install", "somebody/مدل"}, asFull...), "", record.InstallModel{Caller: noKey, Source: "somebody/مدل"}},
+		"model folder":      {[]string{"model", "install", "testdata"}, "", record.InstallModel{Caller: cli, Source: absolute(t, "testdata")}},
+		"model elsewhere":   {[]string{"model", "install", "./not/here"}, "", record.InstallModel{Caller: cli, Source: absolute(t, "not/here")}},
+		"model archive":     {[]string{"model", "install", "not-here.TGZ"}, "", record.InstallModel{Caller: cli, Source: absolute(t, "not-here.TGZ")}},
 		"conflicts":         {[]string{"conflicts", "--open"}, "", record.ReadMemory{Caller: cli, What: record.ReadConflicts, OpenOnly: true}},
 		"resolve":           {[]string{"resolve", "c", "--winner", "both", "--reason", "why"}, "", record.ResolveConflict{Caller: cli, ConflictID: "c", Winner: "both", Reason: "why"}},
 		"beliefs":           {[]string{"beliefs"}, "", record.ReadMemory{Caller: cli, What: record.ReadBeliefs}},

@@ -68,9 +68,9 @@ func state(o *output, h record.Health) {
 // vectors says how many facts have one, and of which model new ones are.
 func vectors(h record.Health) string {
 	if h.Model == "" {
-		return fmt.Sprintf("%d, no embedding model", h.Embedded)
+		return "no embedding model"
 	}
-	return fmt.Sprintf("%d, %d waiting, %s", h.Embedded, h.EmbeddingQueue, h.Model)
+	return fmt.Sprintf("%d of %s, %d waiting, %s", h.Embedded, count(h.FactsTotal, "fact", "facts"), h.EmbeddingQueue, h.Model)
 }
 
 func (a *app) workspaces() *cobra.Command {
