@@ -217,6 +217,13 @@ func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.P
 		}
 		return empty, applicationError(ctx, err)
 	}
+	if in.What == record.ReadBackups {
+		names, err := a.Workspaces.Backups(in.Workspace)
+		for _, name := range names {
+			empty.Items = append(empty.Items, json.RawMessage(`"`+name+`"`))
+		}
+		return empty, applicationError(ctx, err)
+	}
 	if in.What == record.ReadModel {
 		var model record.EmbeddingModel
 		err := in.Check()

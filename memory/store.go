@@ -174,18 +174,28 @@ func (s *Store) bringUp(ctx context.Context, conn *sql.Conn) error {
 	if err != nil || s.readOnly {
 		return err
 	}
+	// A restored file is not in this mode yet; asking first spares an open one
+	// the lock.
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return storeError(err)
+	}
+	if mode != "wal" {
+		if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+			return storeError(err)
+		}
+	}
 	if version == len(migrations) {
 		return nil
-	}
-	if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return storeError(err)
 	}
 	return migrate(ctx, conn)
 }
 
 // dsn builds the connection string; what varies per connection goes here, the
 // busy timeout first because the pragmas after it may have to wait.
-func (s *Store) dsn(mode string) string {
+func (s *Store) dsn(mode string) string { return dataSource(s.path, mode) }
+
+func dataSource(path, mode string) string {
 	q := url.Values{}
 	q.Set("mode", mode)
 	for _, p := range []string{
@@ -194,7 +204,7 @@ func (s *Store) dsn(mode string) string {
 	} {
 		q.Add("_pragma", p)
 	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: q.Encode()}).String()
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
 }
 
 // Close lets queued writes and running reads finish and closes the file. A

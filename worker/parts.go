@@ -249,6 +249,7 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 			&activities.Store{Workspaces: w},
 			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
 			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
+			&activities.Upkeep{Workspaces: w, Runs: workflows.NewClient(c.client, cfg.Shards)},
 		}
 		for _, shard := range cfg.own {
 			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{

@@ -35,6 +35,10 @@ const (
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
+	ActivityBackUp            = "BackUp"
+	ActivityRestoreBackup     = "RestoreBackup"
+	ActivityDoctor            = "Doctor"
+	ActivityPruneLedger       = "PruneLedgerPage"
 )
 
 // Queries and updates.

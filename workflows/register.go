@@ -24,4 +24,8 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(BackfillEmbeddings)
 	r.RegisterWorkflow(InstallModel)
 	r.RegisterWorkflow(RemoveModel)
+	r.RegisterWorkflow(BackUpWorkspace)
+	r.RegisterWorkflow(RestoreBackup)
+	r.RegisterWorkflow(DoctorWorkspace)
+	r.RegisterWorkflow(PruneLedger)
 }

@@ -511,6 +511,7 @@ const (
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
 	ReadModel       ReadKind = "embedding_model"
+	ReadBackups     ReadKind = "backups"
 )
 
 // ReadMemory asks for one page of a read.

@@ -204,9 +204,11 @@ func (e environment) LookupEnv(name string) (string, bool) { return e.lookup(nam
 
 func (e environment) Environ() []string { return os.Environ() }
 
-// callerKeys opens the keys of a caller: those that the environment names, else
+// CallerKeys opens the keys of a caller: those that the environment names, else
 // the worker's own.
-func callerKeys(data string, lookup func(string) (string, bool)) (*seal.Ring, error) {
+//
+// Errors: InvalidArgument.
+func CallerKeys(data string, lookup func(string) (string, bool)) (*seal.Ring, error) {
 	if env, _ := lookup(EnvKeyFile); env == "" && !External(lookup) {
 		if w, err := Announced(data); err == nil {
 			return Keys(w.KeyFile, data, lookup)
@@ -224,7 +226,7 @@ func Connect(ctx context.Context, data string, lookup func(string) (string, bool
 	if err != nil {
 		return nil, 0, err
 	}
-	keys, err := callerKeys(data, lookup)
+	keys, err := CallerKeys(data, lookup)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -130,6 +130,19 @@ func (f *fake) EmbeddingModel(_ context.Context, caller record.Caller) (record.E
 	return answer[record.EmbeddingModel](f, "EmbeddingModel", record.ReadMemory{Caller: caller, What: record.ReadModel})
 }
 
+func (f *fake) BackUp(_ context.Context, in record.BackUp) (record.Backup, error) {
+	return answer[record.Backup](f, "BackUp", in)
+}
+func (f *fake) RestoreBackup(_ context.Context, in record.RestoreBackup) (record.Backup, error) {
+	return answer[record.Backup](f, "RestoreBackup", in)
+}
+func (f *fake) Doctor(_ context.Context, in record.Doctor) (record.DoctorReport, error) {
+	return answer[record.DoctorReport](f, "Doctor", in)
+}
+func (f *fake) PruneLedger(_ context.Context, in record.PruneLedger, _ func(record.PruneLedgerReport)) (record.PruneLedgerReport, error) {
+	return answer[record.PruneLedgerReport](f, "PruneLedger", in)
+}
+
 func (f *fake) ReadPage(_ context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	f.requests = append(f.requests, in)
 	var page record.Page[json.RawMessage]
