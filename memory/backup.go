@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -79,7 +78,7 @@ func (s *Store) copyTo(ctx context.Context, path string) error {
 		return record.Wrap(record.Unavailable, err, "the backup's file cannot be made")
 	}
 	at := s.Now()
-	db, err := sql.Open(driverName, s.dsn("ro"))
+	db, err := s.openDB("ro")
 	if err != nil {
 		return storeError(err)
 	}
@@ -101,7 +100,7 @@ func gaveUp(ctx context.Context, err error) error {
 
 // setMeta writes one row of a file's meta table that nobody has open.
 func setMeta(ctx context.Context, path, key string, value any) error {
-	db, err := sql.Open(driverName, dataSource(path, "rw"))
+	db, err := openFile(path, "rw")
 	if err != nil {
 		return storeError(err)
 	}
@@ -115,7 +114,7 @@ func setMeta(ctx context.Context, path, key string, value any) error {
 func inspect(ctx context.Context, path string) (record.Backup, error) {
 	name := filepath.Base(path)
 	b := record.Backup{Workspace: filepath.Base(filepath.Dir(path)), Name: strings.TrimSuffix(name, backupEnd)}
-	db, err := sql.Open(driverName, dataSource(path, "ro"))
+	db, err := openFile(path, "ro")
 	if err != nil {
 		return b, storeError(err)
 	}
@@ -226,7 +225,7 @@ func (w *Workspaces) Restore(ctx context.Context, req record.RestoreBackup) (rec
 			}
 		}
 		fresh := filepath.Join(dir, restoringName)
-		err := errors.Join(os.MkdirAll(dir, 0o700), copyFile(ctx, from, fresh))
+		err := errors.Join(os.MkdirAll(dir, 0o700), copyContents(ctx, from, fresh))
 		if err != nil {
 			return record.Wrap(record.Unavailable, err, "the backup cannot be copied")
 		}
@@ -250,7 +249,7 @@ func (w *Workspaces) Restore(ctx context.Context, req record.RestoreBackup) (rec
 // restoredBy is the key of the restoration that made the file, "" for none or
 // for a file that cannot be asked.
 func restoredBy(ctx context.Context, path string) string {
-	db, err := sql.Open(driverName, dataSource(path, "rw"))
+	db, err := openFile(path, "rw")
 	if err != nil {
 		return ""
 	}
@@ -260,7 +259,7 @@ func restoredBy(ctx context.Context, path string) string {
 	return key
 }
 
-func copyFile(ctx context.Context, from, to string) (err error) {
+func copyContents(ctx context.Context, from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -36,4 +37,43 @@ func BenchmarkProposeFact(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkStoreVectors measures what the index in the file adds to keeping a
+// vector: pages of 256, as the embedder writes them when it catches up.
+func BenchmarkStoreVectors(b *testing.B) {
+	for _, index := range []VectorIndex{VectorsInMemory, VectorsWithoutExtension} {
+		b.Run(string(index), func(b *testing.B) {
+			const page = 256
+			s := mustOpenVectors(b, b.TempDir(), "m", index)
+			vector := randomVector(rand.New(rand.NewPCG(1, 1)))
+			var took time.Duration
+			stored := 0
+			for b.Loop() {
+				items := make([]record.ProposeFact, page)
+				for i := range items {
+					items[i] = req(fmt.Sprint(stored+i), fmt.Sprintf("statement number %d", stored+i))
+				}
+				if _, err := s.ImportFactsPage(b.Context(), record.ImportFacts{Caller: record.Caller{Workspace: "w"}, Items: items}); err != nil {
+					b.Fatal(err)
+				}
+				waiting, err := s.QueuedForEmbedding(b.Context(), page)
+				if err != nil {
+					b.Fatal(err)
+				}
+				vectors := make([]Embedded, len(waiting))
+				for i, w := range waiting {
+					vectors[i] = Embedded{w, vector}
+				}
+				start := time.Now()
+				n, err := s.StoreVectors(b.Context(), vectors)
+				if err != nil {
+					b.Fatal(err)
+				}
+				took += time.Since(start)
+				stored += n
+			}
+			b.ReportMetric(float64(took.Microseconds())/float64(stored), "µs/vector")
+		})
+	}
 }

@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
-// This file compares what is derived from facts with the facts: the lexical
-// index with its frequencies and totals, the vectors and their sign bits. What
-// does not agree can be made again, except for damaged pages.
+// This file compares what is derived with what it is derived from: the lexical
+// index with its frequencies and totals, the index of episodes, the vectors,
+// their sign bits and their index in the file. What does not agree can be made
+// again, except for damaged pages.
 
 // rebuildBatch is how many index rows are written together.
 const rebuildBatch = 4096
@@ -36,9 +38,10 @@ func (s *Store) Doctor(ctx context.Context, req record.Doctor) (record.DoctorRep
 	if err != nil {
 		return found, err
 	}
-	s.vectors.forget()
-	if s.model != "" {
-		s.onQueued(s.workspace)
+	for left := true; left; {
+		if left, err = s.IndexVectors(ctx, rebuildBatch); err != nil {
+			return found, err
+		}
 	}
 	after, err := s.examine(ctx)
 	for i, f := range found.Findings {
@@ -53,7 +56,7 @@ func (s *Store) Doctor(ctx context.Context, req record.Doctor) (record.DoctorRep
 func (s *Store) examine(ctx context.Context) (record.DoctorReport, error) {
 	r := record.DoctorReport{Workspace: s.workspace, Findings: []record.Finding{}}
 	err := s.View(ctx, func(v *View) error {
-		for _, look := range []func(*record.DoctorReport) error{v.examinePages, v.examineIndex, v.examineVectors} {
+		for _, look := range []func(*record.DoctorReport) error{v.examinePages, v.examineIndex, v.examineEpisodes, v.examineVectors} {
 			if err := look(&r); err != nil {
 				return err
 			}
@@ -102,9 +105,9 @@ func (f *fingerprint) add(column, term string) {
 	*f += fingerprint(h.Sum64())
 }
 
-func (x indexedText) fingerprint() fingerprint {
+func fingerprintOf(columns map[string]string) fingerprint {
 	var f fingerprint
-	for column, terms := range map[string]string{"topic": x.topic, "content": x.content, "scope": x.domainScope + " " + x.topicScope} {
+	for column, terms := range columns {
 		all := strings.Fields(terms)
 		slices.Sort(all)
 		for _, term := range slices.Compact(all) {
@@ -133,7 +136,7 @@ func (v *View) examineIndex(r *record.DoctorReport) error {
 	terms := map[string]int64{}
 	tokens := int64(0)
 	err := eachIndexed(v, func(seq int64, x indexedText) error {
-		want[seq] = x.fingerprint()
+		want[seq] = fingerprintOf(map[string]string{"topic": x.topic, "content": x.content, "scope": x.domainScope + " " + x.topicScope})
 		for _, term := range x.distinct {
 			terms[term]++
 		}
@@ -145,25 +148,11 @@ func (v *View) examineIndex(r *record.DoctorReport) error {
 	}
 	r.Facts = int64(len(want))
 
-	have, err := v.indexFingerprints()
+	have, err := v.indexFingerprints("fact_index")
 	if err != nil {
 		return err
 	}
-	var missing, differ, extra int64
-	for seq, f := range want {
-		switch g, ok := have[seq]; {
-		case !ok:
-			missing++
-		case f != g:
-			differ++
-		}
-	}
-	for seq := range have {
-		if _, ok := want[seq]; !ok {
-			extra++
-		}
-	}
-	found(r, record.FindingIndexRows, missing+differ+extra, fmt.Sprintf("%d missing, %d of other text, %d of no fact", missing, differ, extra))
+	compareRows(r, record.FindingIndexRows, want, have)
 
 	rows, err := v.query("SELECT term, df FROM terms WHERE df <> 0 ORDER BY term")
 	wrong := int64(0)
@@ -193,11 +182,30 @@ func (v *View) examineIndex(r *record.DoctorReport) error {
 	return nil
 }
 
-// indexFingerprints reads what the index holds of every row. A row without a
-// single term is in it too.
-func (v *View) indexFingerprints() (map[int64]fingerprint, error) {
+// compareRows counts the rows of an index that are not as they must be.
+func compareRows(r *record.DoctorReport, what string, want, have map[int64]fingerprint) {
+	var missing, differ, extra int64
+	for seq, f := range want {
+		switch g, ok := have[seq]; {
+		case !ok:
+			missing++
+		case f != g:
+			differ++
+		}
+	}
+	for seq := range have {
+		if _, ok := want[seq]; !ok {
+			extra++
+		}
+	}
+	found(r, what, missing+differ+extra, fmt.Sprintf("%d missing, %d of other text, %d of nothing", missing, differ, extra))
+}
+
+// indexFingerprints reads what an FTS5 table of ours holds of every row. A row
+// without a single term is in it too.
+func (v *View) indexFingerprints(table string) (map[int64]fingerprint, error) {
 	have := map[int64]fingerprint{}
-	rows, err := v.query("SELECT id FROM fact_index_docsize ORDER BY id")
+	rows, err := v.query("SELECT id FROM " + table + "_docsize ORDER BY id")
 	_, err = collect(rows, err, func(r scanner) (_ struct{}, err error) {
 		var seq int64
 		err = r.Scan(&seq)
@@ -208,22 +216,62 @@ func (v *View) indexFingerprints() (map[int64]fingerprint, error) {
 		return nil, err
 	}
 	// The table is the connection's own and writes nothing to the file.
-	if _, err := v.conn.exec(v.ctx, "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fact_terms USING fts5vocab(main, fact_index, instance)"); err != nil {
+	terms := "temp." + table + "_terms"
+	if _, err := v.conn.exec(v.ctx, "CREATE VIRTUAL TABLE IF NOT EXISTS "+terms+" USING fts5vocab(main, "+table+", instance)"); err != nil {
 		return nil, err
 	}
-	rows, err = v.query("SELECT doc, col, term FROM temp.fact_terms")
+	type instance struct {
+		seq          int64
+		column, term string
+	}
+	// Where the table keeps positions, a term comes once for each: one after
+	// the other.
+	var last instance
+	rows, err = v.query("SELECT doc, col, term FROM " + terms)
 	_, err = collect(rows, err, func(r scanner) (_ struct{}, err error) {
-		var seq int64
-		var column, term string
-		if err := r.Scan(&seq, &column, &term); err != nil {
+		var i instance
+		if err := r.Scan(&i.seq, &i.column, &i.term); err != nil || i == last {
 			return struct{}{}, err
 		}
-		f := have[seq]
-		f.add(column, term)
-		have[seq] = f
+		last = i
+		f := have[i.seq]
+		f.add(i.column, i.term)
+		have[i.seq] = f
 		return struct{}{}, nil
 	})
 	return have, err
+}
+
+// eachEpisode gives every episode and what its index must hold of it.
+func eachEpisode(q queryer, do func(pendingEpisode) error) error {
+	rows, err := q.query("SELECT e.seq, e.task_id, c.content FROM episodes e JOIN episode_contents c ON c.ref = e.content_ref ORDER BY e.seq")
+	_, err = collect(rows, err, func(r scanner) (_ struct{}, err error) {
+		var e pendingEpisode
+		var task, content string
+		if err := r.Scan(&e.seq, &task, &content); err != nil {
+			return struct{}{}, err
+		}
+		e.content, e.scope = text.IndexForm(content), taskToken(task)
+		return struct{}{}, do(e)
+	})
+	return err
+}
+
+func (v *View) examineEpisodes(r *record.DoctorReport) error {
+	want := map[int64]fingerprint{}
+	err := eachEpisode(v, func(e pendingEpisode) error {
+		want[e.seq] = fingerprintOf(map[string]string{"content": e.content, "scope": e.scope})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	have, err := v.indexFingerprints("episode_index")
+	if err != nil {
+		return err
+	}
+	compareRows(r, record.FindingEpisodeRows, want, have)
+	return nil
 }
 
 func (v *View) examineVectors(r *record.DoctorReport) error {
@@ -234,29 +282,44 @@ func (v *View) examineVectors(r *record.DoctorReport) error {
 	r.Vectors = n
 	found(r, record.FindingVectors, int64(len(bad)), "vectors of another size or of another text than their facts'")
 	found(r, record.FindingVectorBits, int64(len(bits)), "vectors whose sign bits are missing or not theirs")
+	if !v.store.indexed {
+		return nil
+	}
+	var h record.Health
+	differ, err := v.vectorDrift(&h, true)
+	if err != nil {
+		return err
+	}
+	var kept int64
+	if err := v.row("SELECT count(*) FROM embedding_bits").Scan(&kept); err != nil {
+		return err
+	}
+	found(r, record.FindingVectorIndex, differ+max(0, h.VectorsIndexed-kept), "vectors that sqlite-vec's index lacks, has otherwise or has for nothing")
 	return nil
 }
 
 // vectorFaults returns the rows whose vector is none, and the sign bits of
 // those whose stored ones are not theirs.
-func vectorFaults(q queryer) (bad []int64, bits map[int64][]byte, n int64, err error) {
-	bits = map[int64][]byte{}
-	rows, err := q.query(`SELECT e.seq, e.text_hash, e.vector, coalesce(b.bits, x''), f.content
+func vectorFaults(q queryer) (bad []int64, bits []packed, n int64, err error) {
+	rows, err := q.query(`SELECT e.seq, e.model, f.domain_id, e.text_hash, e.vector, f.content, coalesce(b.model, ''), coalesce(b.domain_id, 0), coalesce(b.bits, x'')
 		FROM embeddings e JOIN facts f ON f.seq = e.seq LEFT JOIN embedding_bits b ON b.seq = e.seq ORDER BY e.seq`)
 	_, err = collect(rows, err, func(r scanner) (_ struct{}, err error) {
-		var seq int64
-		var hash, vector, stored []byte
+		var own, stored packed
+		var hash, vector []byte
 		var content string
-		if err := r.Scan(&seq, &hash, &vector, &stored, &content); err != nil {
+		if err := r.Scan(&own.seq, &own.model, &own.domain, &hash, &vector, &content, &stored.model, &stored.domain, &stored.bits); err != nil {
 			return struct{}{}, err
 		}
 		n++
 		sum := sha256.Sum256([]byte(content))
 		decoded := decodeVector(vector)
 		if string(hash) != string(sum[:16]) || !validVector(decoded) {
-			bad = append(bad, seq)
-		} else if own := signBits(decoded); string(own) != string(stored) {
-			bits[seq] = own
+			bad = append(bad, own.seq)
+			return struct{}{}, nil
+		}
+		own.bits = signBits(decoded)
+		if own.model != stored.model || own.domain != stored.domain || string(own.bits) != string(stored.bits) {
+			bits = append(bits, own)
 		}
 		return struct{}{}, nil
 	})
@@ -277,13 +340,17 @@ func decodeVector(raw []byte) []float32 {
 
 // repair makes again what the findings name.
 func (t *tx) repair(findings []record.Finding) error {
-	var index, vectors bool
+	var index, episodes, vectors, vectorIndex bool
 	for _, f := range findings {
 		switch f.What {
 		case record.FindingIndexRows, record.FindingFrequencies, record.FindingTotals:
 			index = true
+		case record.FindingEpisodeRows:
+			episodes = true
 		case record.FindingVectors, record.FindingVectorBits:
 			vectors = true
+		case record.FindingVectorIndex:
+			vectorIndex = true
 		}
 	}
 	if index {
@@ -291,13 +358,45 @@ func (t *tx) repair(findings []record.Finding) error {
 			return err
 		}
 	}
+	if episodes {
+		if err := t.rebuildEpisodes(); err != nil {
+			return err
+		}
+	}
 	if vectors {
-		return t.repairVectors()
+		if err := t.repairVectors(); err != nil {
+			return err
+		}
+	}
+	if vectorIndex {
+		// IndexVectors makes it again after the commit.
+		return t.exec("INSERT INTO meta (key, value) VALUES ('vector_index_behind', 0) ON CONFLICT (key) DO UPDATE SET value = 0")
 	}
 	return nil
 }
 
-// rebuildIndex writes the whole index anew, except for what the open
+// refill writes rows of an index that was emptied, many at a time.
+type refill struct {
+	t     *tx
+	batch pendingIndex
+	rows  int
+}
+
+// added writes the batch when it is full.
+func (r *refill) added() error {
+	if r.rows++; r.rows%rebuildBatch != 0 {
+		return nil
+	}
+	return r.flush()
+}
+
+func (r *refill) flush() error {
+	err := r.batch.flush(r.t)
+	r.batch = pendingIndex{}
+	return err
+}
+
+// rebuildIndex writes the whole lexical index anew, except for what the open
 // transaction has yet to index and will.
 func (t *tx) rebuildIndex() error {
 	waiting := map[int64]bool{}
@@ -311,26 +410,41 @@ func (t *tx) rebuildIndex() error {
 			return err
 		}
 	}
-	var batch pendingIndex
-	flush := func() error {
-		err := batch.flush(t)
-		batch = pendingIndex{}
-		return err
-	}
+	r := refill{t: t}
 	err := eachIndexed(t, func(seq int64, x indexedText) error {
 		if waiting[seq] {
 			return nil
 		}
-		batch.add(seq, x)
-		if len(batch.docs) < rebuildBatch {
-			return nil
-		}
-		return flush()
+		r.batch.add(seq, x)
+		return r.added()
 	})
 	if err != nil {
 		return err
 	}
-	return flush()
+	return r.flush()
+}
+
+// rebuildEpisodes does the same for the index of episodes.
+func (t *tx) rebuildEpisodes() error {
+	waiting := map[int64]bool{}
+	for _, e := range t.pending().episodes {
+		waiting[e.seq] = true
+	}
+	if err := t.exec("INSERT INTO episode_index (episode_index) VALUES ('delete-all')"); err != nil {
+		return err
+	}
+	r := refill{t: t}
+	err := eachEpisode(t, func(e pendingEpisode) error {
+		if waiting[e.seq] {
+			return nil
+		}
+		r.batch.episodes = append(r.batch.episodes, e)
+		return r.added()
+	})
+	if err != nil {
+		return err
+	}
+	return r.flush()
 }
 
 func (t *tx) repairVectors() error {
@@ -350,17 +464,16 @@ func (t *tx) repairVectors() error {
 			return err
 		}
 	}
-	for seq, own := range bits {
-		if err := t.exec("INSERT INTO embedding_bits (seq, bits) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET bits = excluded.bits", seq, own); err != nil {
+	for _, p := range bits {
+		if t.writer.store.indexed {
+			// The trigger that follows new sign bits must not find a row of theirs.
+			if err := t.exec("DELETE FROM embedding_index WHERE seq = ?", p.seq); err != nil {
+				return err
+			}
+		}
+		if err := t.writeBits(p); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// forget has the index in memory read from the file again.
-func (x *vectorIndex) forget() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.loaded, x.seqs, x.domain, x.bits = false, nil, nil, nil
 }

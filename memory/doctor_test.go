@@ -25,6 +25,11 @@ func doctored(t *testing.T) string {
 		r.Domain = []string{"infra", "Infra", "Data Base", "data-base"}[i%4]
 		mustPropose(t, s, r)
 	}
+	for i, content := range []string{"The gate opens at dusk, at dusk", "دروازه شبانگاه باز می‌شود"} {
+		if _, err := s.AppendEpisode(t.Context(), record.AppendEpisode{Caller: caller, TaskID: fmt.Sprint("task-", i), Content: content}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	waiting, err := s.QueuedForEmbedding(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
@@ -89,10 +94,16 @@ func TestStore_Doctor(t *testing.T) {
 		"no index at all":     {[]string{"INSERT INTO fact_index (fact_index) VALUES ('delete-all')", "DELETE FROM terms", "UPDATE index_stats SET docs = 0, tokens = 0"}, []string{index, counts, totals}},
 		"a fact changed by hand": {[]string{"UPDATE facts SET content = 'Somebody wrote this whole statement with a shell, late at night' WHERE seq = 1"},
 			[]string{index, counts, totals, record.FindingVectors}},
-		"a vector cut off": {[]string{"UPDATE embeddings SET vector = substr(vector, 1, 100) WHERE seq = 1"}, []string{record.FindingVectors}},
-		"a zero vector":    {[]string{"UPDATE embeddings SET vector = zeroblob(1536) WHERE seq = 3"}, []string{record.FindingVectors}},
-		"bits are missing": {[]string{"DELETE FROM embedding_bits WHERE seq = 2"}, []string{record.FindingVectorBits}},
-		"bits are others'": {[]string{"UPDATE embedding_bits SET bits = zeroblob(48) WHERE seq = 2"}, []string{record.FindingVectorBits}},
+		"an episode is missing": {[]string{"DELETE FROM episode_index WHERE rowid = 1"}, []string{record.FindingEpisodeRows}},
+		"an episode of other text": {[]string{"DELETE FROM episode_index WHERE rowid = 2", "INSERT INTO episode_index (rowid, content, scope) VALUES (2, 'gate', 'k1')"},
+			[]string{record.FindingEpisodeRows}},
+		"the vectors' index lacks one":  {[]string{"DELETE FROM embedding_index WHERE seq = 2"}, []string{record.FindingVectorIndex}},
+		"the vectors' index differs":    {[]string{"DELETE FROM embedding_index WHERE seq = 2", "INSERT INTO embedding_index (seq, model, domain_id, bits) VALUES (2, 'model-1', 1, vec_bit(zeroblob(48)))"}, []string{record.FindingVectorIndex}},
+		"the vectors' index has others": {[]string{"INSERT INTO embedding_index (seq, model, domain_id, bits) VALUES (99, 'm', 1, vec_bit(zeroblob(48)))"}, []string{record.FindingVectorIndex}},
+		"a vector cut off":              {[]string{"UPDATE embeddings SET vector = substr(vector, 1, 100) WHERE seq = 1"}, []string{record.FindingVectors}},
+		"a zero vector":                 {[]string{"UPDATE embeddings SET vector = zeroblob(1536) WHERE seq = 3"}, []string{record.FindingVectors}},
+		"bits are missing":              {[]string{"DELETE FROM embedding_bits WHERE seq = 2"}, []string{record.FindingVectorBits, record.FindingVectorIndex}},
+		"bits are others'":              {[]string{"UPDATE embedding_bits SET bits = zeroblob(48) WHERE seq = 2"}, []string{record.FindingVectorBits, record.FindingVectorIndex}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,21 +1,29 @@
+//go:build !native
+
 package memory
 
 import (
+	"database/sql"
 	"errors"
-	"syscall"
+	"net/url"
 
 	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"github.com/polyphony-memory/polyphony/memory/record"
+	_ "modernc.org/sqlite/vec" // sqlite-vec, for every connection of the driver
 )
 
 // driverName is the database/sql driver of the default build: SQLite in pure
 // Go.
 const driverName = "sqlite"
 
-// errReadOnlyFS is what a read-only file system answers to an attempt to write.
-var errReadOnlyFS = syscall.EROFS
+// openDriver opens a database by its URI, every connection of it with the
+// pragmas.
+func openDriver(uri string) (*sql.DB, error) {
+	q := url.Values{}
+	for _, p := range pragmas {
+		q.Add("_pragma", p)
+	}
+	return sql.Open(driverName, uri+"&"+q.Encode())
+}
 
 // resultCode returns SQLite's primary result code in err's chain, 0 for none.
 func resultCode(err error) int {
@@ -24,34 +32,4 @@ func resultCode(err error) int {
 		return e.Code() & 0xff
 	}
 	return 0
-}
-
-func isBusy(err error) bool {
-	c := resultCode(err)
-	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
-}
-
-// storeError names a failure of the database by its result code; nil stays
-// nil and our own errors pass.
-func storeError(err error) error {
-	if err == nil {
-		return nil
-	}
-	var own *record.Error
-	if errors.As(err, &own) {
-		return own
-	}
-	switch resultCode(err) {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return record.Wrap(record.StoreCorrupt, err, "the workspace file is damaged; restore it from a backup")
-	case sqlite3.SQLITE_FULL:
-		return record.Wrap(record.Unavailable, err, "the disk is full")
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return record.Wrap(record.Unavailable, err, "the workspace file is locked by another process")
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return record.Wrap(record.Unavailable, err, "the workspace file is read-only")
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
-		return record.Wrap(record.Unavailable, err, "the workspace file cannot be read or written")
-	}
-	return record.Wrap(record.Unavailable, err, "the store failed")
 }

@@ -113,6 +113,8 @@ type proposal struct {
 	// goroutine so that the writer, which all share, need not.
 	parsed *conflict.Parsed
 	terms  []text.Term
+	// vector is the content's, when the rules alone cannot settle it.
+	vector []float32
 	// echo is true when the text came out of this system's own preamble.
 	echo bool
 	// siblings are facts that this proposal leaves alone.
@@ -120,7 +122,16 @@ type proposal struct {
 }
 
 // preambleLine is a shortlist line of our own preamble (dispatch writes it).
-var preambleLine = regexp.MustCompile(`(?s)^- \[[^\]]*/[^\]]*\] (.*) \(confidence [01](?:\.\d+)?(?:, disputed)?\)$`)
+var preambleLine = regexp.MustCompile(`(?s)^- \[([^\]]*/[^\]]*)\] (.*) \(confidence [01](?:\.\d+)?(?:, disputed)?\)$`)
+
+// unquote takes a statement out of a line of our own preamble; place is the
+// domain/topic it was shown under. Any other text is the statement itself.
+func unquote(s string) (place, statement string, echo bool) {
+	if m := preambleLine.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
+		return m[1], m[2], true
+	}
+	return "", s, false
+}
 
 func checkProposal(req record.ProposeFact) (*proposal, error) {
 	d, err := parseDomain(req.Domain, req.Repo)
@@ -136,10 +147,8 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	if err := checkContent("content", req.Content, record.MaxContentBytes); err != nil {
 		return nil, err
 	}
-	p := &proposal{domain: d, topic: strings.TrimSpace(req.Topic), topicKey: text.Key(req.Topic), content: req.Content, agent: req.Agent, role: req.Role, at: req.OccurredAt}
-	if m := preambleLine.FindStringSubmatch(strings.TrimSpace(req.Content)); m != nil {
-		p.echo, p.content = true, m[1]
-	}
+	p := &proposal{domain: d, topic: strings.TrimSpace(req.Topic), topicKey: text.Key(req.Topic), agent: req.Agent, role: req.Role, at: req.OccurredAt}
+	_, p.content, p.echo = unquote(req.Content)
 	key := text.ContentKey(p.content)
 	p.contentKey = key[:]
 	if p.veracity, err = record.ParseVeracity(req.Veracity); err != nil {
@@ -173,13 +182,21 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	return p, nil
 }
 
-// checkContent refuses text that says nothing or cannot be stored.
+// checkContent refuses text that says nothing, cannot be stored, or holds a
+// credential: what is remembered is shown to every agent and kept in histories.
 func checkContent(field, s string, max int) error {
 	if err := record.CheckText(field, s, max); err != nil {
 		return err
 	}
 	if text.Blank(s) {
 		return record.Errorf(record.ContentEmpty, field, "the text is empty or holds nothing visible")
+	}
+	return checkSecret(field, s)
+}
+
+func checkSecret(field, s string) error {
+	if kind := text.Secret(s); kind != "" {
+		return record.Errorf(record.InvalidArgument, field, "the text holds %s; say where it is kept instead", kind)
 	}
 	return nil
 }
@@ -194,6 +211,7 @@ func (s *Store) ProposeFact(ctx context.Context, req record.ProposeFact) (record
 	if err != nil {
 		return record.ProposeFactResult{}, err
 	}
+	s.embedUnsettled(ctx, p)
 	return apply(ctx, s, record.KindProposeFact, req, func(t *tx) (record.ProposeFactResult, error) {
 		t.discard = req.DryRun
 		res, err := t.propose(p)
@@ -228,7 +246,10 @@ func (t *tx) propose(p *proposal) (record.ProposeFactResult, error) {
 	if err != nil {
 		return res, err
 	}
-	v := judge(p, facts)
+	v, err := t.judge(p, facts)
+	if err != nil {
+		return res, err
+	}
 	if v.duplicate != nil {
 		return t.reMention(v.duplicate, p, v.duplicateReason)
 	}
@@ -327,55 +348,6 @@ func (t *tx) topicFacts(p *proposal) ([]*fact, error) {
 	return facts, nil
 }
 
-// verdicts is how a proposal relates to the facts of its topic.
-type verdicts struct {
-	duplicate       *fact
-	duplicateReason string
-	refined         []related
-	contradicted    []related
-	suspected       []related
-	// loses is the strongest fact that the proposal contradicts and does not
-	// beat; then it retires nobody.
-	loses *related
-}
-
-type related struct {
-	fact    *fact
-	verdict conflict.Verdict
-}
-
-func judge(p *proposal, facts []*fact) verdicts {
-	var v verdicts
-	mine := strength(p.confidence, p.veracity)
-	for _, f := range facts {
-		if p.siblings[f.ID] {
-			continue
-		}
-		verdict := conflict.Compare(f.statement(), p.parsed)
-		r := related{f, verdict}
-		switch verdict.Relation {
-		case conflict.Duplicate:
-			if v.duplicate == nil || strength(f.Confidence, f.Veracity) > strength(v.duplicate.Confidence, v.duplicate.Veracity) {
-				v.duplicate, v.duplicateReason = f, verdict.Reason
-			}
-		case conflict.Refinement:
-			v.refined = append(v.refined, r)
-		case conflict.Contradiction:
-			v.contradicted = append(v.contradicted, r)
-			theirs := strength(f.Confidence, f.Veracity)
-			older := p.at.Before(f.CreatedAt.Time)
-			if lost := !beats(mine, theirs) || older && beats(theirs, mine); lost {
-				if v.loses == nil || theirs > strength(v.loses.fact.Confidence, v.loses.fact.Veracity) {
-					v.loses = &r
-				}
-			}
-		case conflict.Uncertain:
-			v.suspected = append(v.suspected, r)
-		}
-	}
-	return v
-}
-
 // insertFact stores the proposal as a new fact, already superseded when it
 // lost, and indexes it.
 func (t *tx) insertFact(p *proposal, v verdicts) (*fact, error) {
@@ -429,7 +401,6 @@ func (t *tx) settle(f *fact, v verdicts) (record.ProposeFactResult, error) {
 		rows = append(rows, row)
 		return err
 	}
-	status := record.StatusCreated
 	for _, r := range v.contradicted {
 		winner, loser := f.ID, r.fact.ID
 		if v.loses != nil {
@@ -450,7 +421,7 @@ func (t *tx) settle(f *fact, v verdicts) (record.ProposeFactResult, error) {
 		if err := t.event(f, "superseded", v.loses.fact.ID, v.loses.verdict.Reason); err != nil {
 			return record.ProposeFactResult{}, err
 		}
-		return outcome(record.StatusSupersededBy, f, rows), nil
+		return outcome(v.status(), f, rows), nil
 	}
 	for _, r := range v.refined {
 		if err := t.supersede(r.fact, f, record.ConflictRefinement, r.verdict.Reason); err != nil {
@@ -459,14 +430,13 @@ func (t *tx) settle(f *fact, v verdicts) (record.ProposeFactResult, error) {
 		if err := add(record.ConflictRefinement, r, f.ID, r.fact.ID); err != nil {
 			return record.ProposeFactResult{}, err
 		}
-		status = record.StatusRefined
 	}
 	for _, r := range v.suspected {
 		if err := add(record.ConflictSuspected, r, "", ""); err != nil {
 			return record.ProposeFactResult{}, err
 		}
 	}
-	return outcome(status, f, rows), nil
+	return outcome(v.status(), f, rows), nil
 }
 
 // reMention confirms a fact that is known. A source that repeats itself counts

@@ -20,23 +20,33 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	if err := v.row("SELECT user_version FROM pragma_user_version").Scan(&h.SchemaVersion); err != nil {
 		return h, err
 	}
-	for query, dest := range map[string]*int64{
-		"SELECT count(*) FROM facts": &h.FactsTotal,
-		"SELECT count(*) FROM facts f WHERE " + current + " AND (f.valid_until = 0 OR f.valid_until > ?1)": &h.FactsActive,
-		"SELECT docs FROM index_stats WHERE id = 1":                                                        &h.Indexed,
-		"SELECT count(*) FROM policies WHERE superseded_at = 0":                                            &h.Policies,
-		"SELECT count(*) FROM domains":                                                                     &h.Domains,
-		"SELECT count(*) FROM edges":                                                                       &h.Edges,
-		"SELECT count(*) FROM conflicts WHERE open = 1":                                                    &h.OpenConflicts,
-		"SELECT count(*) FROM beliefs":                                                                     &h.Beliefs,
-		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                          &h.SessionItems,
-		"SELECT count(*) FROM operations":                                                                  &h.Operations,
-		"SELECT count(*) FROM embeddings WHERE model = ?2":                                                 &h.Embedded,
-		"SELECT count(*) FROM embedding_queue":                                                             &h.EmbeddingQueue,
+	type count struct {
+		dest *int64
+		args []any
+	}
+	now := []any{v.now.Micros()}
+	for query, c := range map[string]count{
+		"SELECT count(*) FROM facts":                                                               {&h.FactsTotal, nil},
+		"SELECT docs FROM index_stats WHERE id = 1":                                                {&h.Indexed, nil},
+		"SELECT count(*) FROM policies WHERE superseded_at = 0":                                    {&h.Policies, nil},
+		"SELECT count(*) FROM domains":                                                             {&h.Domains, nil},
+		"SELECT count(*) FROM edges":                                                               {&h.Edges, nil},
+		"SELECT count(*) FROM conflicts WHERE open = 1":                                            {&h.OpenConflicts, nil},
+		"SELECT count(*) FROM beliefs":                                                             {&h.Beliefs, nil},
+		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                  {&h.SessionItems, nil},
+		"SELECT count(*) FROM obligations WHERE closed_at = 0 AND (deadline = 0 OR deadline > ?1)": {&h.Obligations, now},
+		"SELECT count(*) FROM obligations WHERE state = 'claimed' AND lease_until <= ?1 AND (deadline = 0 OR deadline > ?1)": {&h.InDoubt, now},
+		"SELECT count(*) FROM episodes":                    {&h.Episodes, nil},
+		"SELECT count(*) FROM operations":                  {&h.Operations, nil},
+		"SELECT count(*) FROM embeddings WHERE model = ?1": {&h.Embedded, []any{v.store.model}},
+		"SELECT count(*) FROM embedding_queue":             {&h.EmbeddingQueue, nil},
 	} {
-		if err := v.row(query, v.now.Micros(), v.store.model).Scan(dest); err != nil {
+		if err := v.row(query, c.args...).Scan(c.dest); err != nil {
 			return h, err
 		}
+	}
+	if err := v.row("SELECT count(*) FROM facts f WHERE "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", v.now.Micros()).Scan(&h.FactsActive); err != nil {
+		return h, err
 	}
 	for key, dest := range map[string]*record.Time{"last_consolidated": &h.LastConsolidated, "last_harmonized": &h.LastHarmonized} {
 		var at int64
@@ -48,6 +58,7 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	}
 	h.FileBytes, h.WALBytes = fileSize(v.store.path), fileSize(v.store.path+"-wal")
 	h.Queue, h.Model = len(v.store.writer.queue), v.store.model
+	v.vectorHealth(&h, deep)
 	if h.Indexed != h.FactsTotal {
 		h.Problems = append(h.Problems, fmt.Sprintf("the lexical index holds %d of %d facts", h.Indexed, h.FactsTotal))
 	}
@@ -70,6 +81,12 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		}
 		if indexed != h.FactsTotal {
 			h.Problems = append(h.Problems, fmt.Sprintf("the lexical index has rows for %d of %d facts", indexed, h.FactsTotal))
+		}
+		if err := v.row("SELECT count(*) FROM episode_index_docsize").Scan(&indexed); err != nil {
+			return h, err
+		}
+		if indexed != h.Episodes {
+			h.Problems = append(h.Problems, fmt.Sprintf("the index of episodes has rows for %d of %d", indexed, h.Episodes))
 		}
 	}
 	h.OK = len(h.Problems) == 0

@@ -25,7 +25,10 @@ func checkNotes(req record.UpdateNotes) error {
 	if err := needAgent(req.Caller); err != nil {
 		return err
 	}
-	return record.CheckText("text", req.Text, record.MaxContentBytes)
+	if err := record.CheckText("text", req.Text, record.MaxContentBytes); err != nil {
+		return err
+	}
+	return checkSecret("text", req.Text)
 }
 
 func checkObservation(req record.RecordObservation) error {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -53,21 +54,72 @@ func (v *View) when(scope Scope) record.Time {
 }
 
 // FactsAt returns the facts in the given rows of the lexical index that are
-// current at the scope's time and that the scope shows, by row.
+// current at the scope's time and that the scope shows, by row. A view reads
+// each row once: the voices of one search find the same facts.
 func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
-	list, err := json.Marshal(seqs)
-	if err != nil {
-		return nil, err
+	at := v.when(scope)
+	if v.facts == nil || at != v.factsAt {
+		v.facts, v.factsAt = map[int64]*fact{}, at
 	}
-	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?1) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+believed, string(list), v.when(scope).Micros())
-	found, err := collect(rows, err, scanFact)
-	out := make(map[int64]FactRow, len(found))
-	for _, f := range found {
-		if !scope.Hidden(f.domainID) {
-			out[f.seq] = v.factRow(f)
+	fresh := make([]int64, 0, len(seqs))
+	for _, seq := range seqs {
+		if _, ok := v.facts[seq]; !ok {
+			fresh = append(fresh, seq)
+			v.facts[seq] = nil
 		}
 	}
-	return out, err
+	if err := v.readFacts(fresh, at); err != nil {
+		v.facts = nil
+		return nil, err
+	}
+	out := make(map[int64]FactRow, len(seqs))
+	for _, seq := range seqs {
+		if f := v.facts[seq]; f != nil && !scope.Hidden(f.domainID) {
+			out[seq] = v.factRow(f)
+		}
+	}
+	return out, nil
+}
+
+// readFacts reads those of the rows that are current at the time.
+func (v *View) readFacts(seqs []int64, at record.Time) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return err
+	}
+	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?1) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+believed, string(list), at.Micros())
+	found, err := collect(rows, err, scanFact)
+	for _, f := range found {
+		v.facts[f.seq] = f
+	}
+	return err
+}
+
+// firstPart is how many rows FirstAt reads at once at least.
+const firstPart = 32
+
+// FirstAt returns the first limit of the facts in the given rows, in the rows'
+// order, that are current at the scope's time and that the scope shows. It
+// reads no more of them than it takes to find so many.
+func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]FactRow, error) {
+	var out []FactRow
+	for len(seqs) > 0 && len(out) < limit {
+		part := seqs[:min(len(seqs), max(limit-len(out), firstPart))]
+		seqs = seqs[len(part):]
+		rows, err := v.FactsAt(part, scope)
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range part {
+			if f, ok := rows[seq]; ok && len(out) < limit {
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
 }
 
 // recentWindow bounds the newest facts that Recent looks through.
@@ -93,23 +145,31 @@ type Link struct {
 	Weight float64
 }
 
-// maxLinks bounds the edges read for one hop from one fact.
+// maxLinks bounds the edges taken for one hop from one fact.
 const maxLinks = 24
 
-// Links returns the strongest edges at each of the rows, seen from that row.
+// Links returns the strongest edges at each of the rows, seen from that row, in
+// the rows' order.
 func (v *View) Links(seqs []int64) ([]Link, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := v.query(`SELECT j.value, e.target, e.weight FROM json_each(?1) j CROSS JOIN edges e ON e.source = j.value
+		UNION ALL SELECT j.value, e.source, e.weight FROM json_each(?1) j CROSS JOIN edges e ON e.target = j.value`, string(list))
+	found, err := collect(rows, err, func(r scanner) (l Link, err error) { return l, r.Scan(&l.From, &l.To, &l.Weight) })
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[int64][]Link, len(seqs))
+	for _, l := range found {
+		at[l.From] = append(at[l.From], l)
+	}
 	var out []Link
 	for _, seq := range seqs {
-		rows, err := v.query(fmt.Sprintf(`SELECT target, weight FROM edges WHERE source = ?1
-			UNION ALL SELECT source, weight FROM edges WHERE target = ?1 ORDER BY 2 DESC, 1 LIMIT %d`, maxLinks), seq)
-		links, err := collect(rows, err, func(r scanner) (l Link, err error) {
-			l.From = seq
-			return l, r.Scan(&l.To, &l.Weight)
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, links...)
+		links := at[seq]
+		slices.SortFunc(links, func(a, b Link) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.To, b.To)) })
+		out = append(out, links[:min(len(links), maxLinks)]...)
 	}
 	return out, nil
 }
@@ -262,16 +322,11 @@ func (v *View) StaleVersion(statement string) (*StaleMatch, error) {
 		return nil, err
 	}
 	m := &StaleMatch{Old: v.factRow(found[0]).Fact}
-	next := m.Old
-	for range maxChain {
-		if next.SupersededBy == "" {
-			break
-		}
-		if next, err = v.Fact(next.SupersededBy); err != nil {
-			return nil, err
-		}
+	next, replaced, err := v.successor(m.Old)
+	if err != nil {
+		return nil, err
 	}
-	if next.ID != m.Old.ID && next.Active(v.now) {
+	if replaced {
 		m.Current, m.Replaced = next, true
 	}
 	return m, nil

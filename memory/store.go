@@ -32,9 +32,16 @@ type Options struct {
 	// Embedding names the model whose vectors new facts get; "" when none is
 	// installed, and then none is queued.
 	Embedding string
+	// Embed returns the vector of a text by the model named, none (nil) when
+	// that is no longer in use. It is asked about a proposal that the rules
+	// cannot settle, before its transaction. Nil asks nobody.
+	Embed func(ctx context.Context, model, text string) ([]float32, error)
 	// OnQueued is told when a workspace has facts that wait for a vector. It
 	// must return at once.
 	OnQueued func(workspace string)
+	// VectorIndex says what finds the nearest vectors; "" is VectorsInMemory.
+	// The answers are the same.
+	VectorIndex VectorIndex
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int
@@ -48,6 +55,9 @@ type Store struct {
 	log       *slog.Logger
 	maxBatch  int
 	readOnly  bool
+	// frozen is the state of a read-only file that nobody was writing when it
+	// was opened; nil for all others.
+	frozen fs.FileInfo
 
 	writeDB *sql.DB
 	writer  *writer
@@ -62,7 +72,13 @@ type Store struct {
 	// model and onQueued are the options' Embedding and OnQueued.
 	model    string
 	onQueued func(string)
-	vectors  vectorIndex
+	embed    func(ctx context.Context, model, text string) ([]float32, error)
+	vectors  vectorBits
+	// index is what finds the nearest vectors, indexed whether the index in the
+	// file is kept, and indexError why it is not although it should be.
+	index      VectorIndex
+	indexed    bool
+	indexError error
 }
 
 // Open opens the file of one workspace in dir, making folder and file when
@@ -75,6 +91,9 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.VectorIndex == "" {
+		opts.VectorIndex = VectorsInMemory
+	}
 	if opts.OnQueued == nil {
 		opts.OnQueued = func(string) {}
 	}
@@ -86,18 +105,21 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
-		model: opts.Embedding, onQueued: opts.OnQueued,
+		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, index: opts.VectorIndex,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {
 		return nil, err
 	}
 	c, err := s.writeDB.Conn(ctx)
+	if err == nil {
+		err = s.watchVectors(ctx, c)
+	}
 	if err != nil {
 		_ = s.writeDB.Close()
 		return nil, storeError(err)
 	}
-	s.readDB, err = sql.Open(driverName, s.dsn("ro"))
+	s.readDB, err = s.openDB("ro")
 	if err != nil {
 		_ = s.writeDB.Close()
 		return nil, storeError(err)
@@ -151,8 +173,11 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 	mode := "rw"
 	if s.readOnly {
 		mode = "ro"
+		if err := s.freeze(); err != nil {
+			return err
+		}
 	}
-	s.writeDB, err = sql.Open(driverName, s.dsn(mode))
+	s.writeDB, err = s.openDB(mode)
 	if err != nil {
 		return storeError(err)
 	}
@@ -171,40 +196,81 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 
 func (s *Store) bringUp(ctx context.Context, conn *sql.Conn) error {
 	version, err := checkIdentity(ctx, conn)
-	if err != nil || s.readOnly {
+	if err != nil {
 		return err
 	}
-	// A restored file is not in this mode yet; asking first spares an open one
-	// the lock.
-	var mode string
-	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
-		return storeError(err)
-	}
-	if mode != "wal" {
-		if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-			return storeError(err)
+	if !s.readOnly {
+		if err := useLog(ctx, conn); err != nil {
+			return err
+		}
+		if version < len(migrations) {
+			if err := migrate(ctx, conn); err != nil {
+				return err
+			}
 		}
 	}
-	if version == len(migrations) {
-		return nil
-	}
-	return migrate(ctx, conn)
+	return s.makeVectorIndex(ctx, conn)
 }
 
-// dsn builds the connection string; what varies per connection goes here, the
-// busy timeout first because the pragmas after it may have to wait.
-func (s *Store) dsn(mode string) string { return dataSource(s.path, mode) }
-
-func dataSource(path, mode string) string {
-	q := url.Values{}
-	q.Set("mode", mode)
-	for _, p := range []string{
-		"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)", "temp_store(MEMORY)",
-		"cache_size(-16384)", "journal_size_limit(67108864)", "wal_autocheckpoint(1000)",
-	} {
-		q.Add("_pragma", p)
+// useLog has the file use a write-ahead log. A restored one does not yet; asking
+// first spares an open one the lock.
+func useLog(ctx context.Context, conn *sql.Conn) error {
+	var mode string
+	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
+	if err == nil && mode != "wal" {
+		_, err = conn.ExecContext(ctx, "PRAGMA journal_mode = WAL")
 	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
+	return storeError(err)
+}
+
+// pragmas are what every connection is set to, the busy timeout first because
+// the ones after it may have to wait.
+var pragmas = []string{
+	"busy_timeout = 10000", "synchronous = FULL", "foreign_keys = 1", "temp_store = MEMORY",
+	"cache_size = -16384", "journal_size_limit = 67108864", "wal_autocheckpoint = 1000",
+}
+
+// openDB opens the file as mode says: "rw", or "ro" to read only.
+func (s *Store) openDB(mode string) (*sql.DB, error) {
+	if s.frozen != nil {
+		return openFile(s.path, mode, "immutable", "1")
+	}
+	return openFile(s.path, mode)
+}
+
+// openFile opens a file as mode says, with further parameters of its URI.
+func openFile(path, mode string, more ...string) (*sql.DB, error) {
+	q := url.Values{"mode": {mode}}
+	for i := 0; i < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	return openDriver((&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String())
+}
+
+// freeze takes a file that cannot be written, and that no writer has open, for
+// one that does not change: SQLite opens a file with a write-ahead log in no
+// other way where it may not make the log.
+func (s *Store) freeze() error {
+	if _, err := os.Stat(s.path + "-wal"); err == nil {
+		return nil
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return record.Wrap(record.Unavailable, err, "the workspace file cannot be read")
+	}
+	s.frozen = info
+	return nil
+}
+
+// thawed reports whether somebody with more rights has begun to write a frozen
+// file.
+func (s *Store) thawed() bool {
+	if s.frozen == nil {
+		return false
+	}
+	_, walErr := os.Stat(s.path + "-wal")
+	info, err := os.Stat(s.path)
+	return walErr == nil || err != nil || info.Size() != s.frozen.Size() || !info.ModTime().Equal(s.frozen.ModTime())
 }
 
 // Close lets queued writes and running reads finish and closes the file. A
@@ -257,6 +323,10 @@ type View struct {
 	ctx   context.Context
 	conn  *conn
 	now   record.Time
+	// facts holds the facts that FactsAt has read, nil for rows that were not
+	// current at factsAt.
+	facts   map[int64]*fact
+	factsAt record.Time
 }
 
 // View runs f over one snapshot of the file. It never waits for the writer,
@@ -276,6 +346,9 @@ func (s *Store) View(ctx context.Context, f func(*View) error) error {
 		return record.Wrap(record.Unavailable, ctx.Err(), "the caller gave up before the read began")
 	}
 	defer func() { s.readers <- c }()
+	if s.thawed() {
+		return record.Errorf(record.Unavailable, "", "the read-only workspace file was changed by another program; open it again")
+	}
 	if c == nil {
 		raw, err := s.readDB.Conn(ctx)
 		if err != nil {

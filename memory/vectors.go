@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -19,73 +17,14 @@ import (
 const (
 	// Dimensions is the size of an embedding.
 	Dimensions = 384
-	// words is how many 64-bit words hold the sign bits of one.
-	words = Dimensions / 64
 	// rescored is how many of the nearest by sign bits are compared exactly.
 	// At 400 the ten nearest of 100,000 random-like vectors are among them
 	// (docs/benchmarks.md).
 	rescored = 400
-	// maxRescored bounds the exact comparisons when a scope hides most of
-	// what is near.
+	// maxRescored bounds the exact comparisons when most of what is near is not
+	// current any more.
 	maxRescored = 8000
 )
-
-// vectorIndex is the sign bits of a workspace's vectors, kept while it is open:
-// a scan over them takes a hundredth of what reading the vectors does. The
-// slices only grow, so a reader goes on with those it took.
-type vectorIndex struct {
-	mu     sync.Mutex
-	loaded bool
-	seqs   []int64
-	domain []int64
-	bits   []uint64
-}
-
-// snapshot returns the index, loading it the first time.
-func (s *Store) vectorSnapshot(v *View) (seqs, domain []int64, packed []uint64, err error) {
-	x := &s.vectors
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.loaded {
-		rows, err := v.query("SELECT b.seq, f.domain_id, b.bits FROM embedding_bits b JOIN embeddings e ON e.seq = b.seq JOIN facts f ON f.seq = b.seq WHERE e.model = ? ORDER BY b.seq", s.model)
-		_, err = collect(rows, err, func(r scanner) (struct{}, error) {
-			var seq, domain int64
-			var raw []byte
-			if err := r.Scan(&seq, &domain, &raw); err != nil {
-				return struct{}{}, err
-			}
-			if len(raw) == words*8 {
-				x.add(seq, domain, raw)
-			}
-			return struct{}{}, nil
-		})
-		if err != nil {
-			x.seqs, x.domain, x.bits = nil, nil, nil
-			return nil, nil, nil, err
-		}
-		x.loaded = true
-	}
-	return x.seqs, x.domain, x.bits, nil
-}
-
-func (x *vectorIndex) add(seq, domain int64, raw []byte) {
-	x.seqs = append(x.seqs, seq)
-	x.domain = append(x.domain, domain)
-	for i := range words {
-		x.bits = append(x.bits, binary.LittleEndian.Uint64(raw[i*8:]))
-	}
-}
-
-// signBits packs the signs of a vector.
-func signBits(v []float32) []byte {
-	out := make([]byte, words*8)
-	for i, f := range v {
-		if f > 0 {
-			out[i/8] |= 1 << (i % 8)
-		}
-	}
-	return out
-}
 
 func encodeVector(v []float32) []byte {
 	out := make([]byte, 4*len(v))
@@ -119,13 +58,18 @@ func (t *tx) queueEmbedding(seq int64) error {
 	return t.exec("INSERT INTO embedding_queue (seq) VALUES (?)", seq)
 }
 
-// announceQueue tells that an earlier run left facts waiting.
+// announceQueue tells that an earlier run left facts waiting, or the index in
+// the file behind.
 func (s *Store) announceQueue(ctx context.Context) error {
 	if s.model == "" || s.readOnly {
 		return nil
 	}
 	waiting, err := s.QueuedForEmbedding(ctx, 1)
-	if err == nil && len(waiting) > 0 {
+	behind := false
+	if err == nil && s.indexed {
+		behind, err = s.vectorsToIndex(ctx)
+	}
+	if err == nil && (behind || len(waiting) > 0) {
 		s.onQueued(s.workspace)
 	}
 	return err
@@ -187,7 +131,7 @@ type Embedded struct {
 // queue. A vector that cannot be compared is none. It needs no ledger: the same
 // vectors again leave the same rows.
 func (s *Store) StoreVectors(ctx context.Context, vectors []Embedded) (stored int, err error) {
-	var added []indexed
+	var added addition
 	_, err = apply(ctx, s, "store-vectors", record.Caller{Workspace: s.workspace}, func(t *tx) (_ struct{}, err error) {
 		added, err = t.storeVectors(vectors)
 		return struct{}{}, err
@@ -196,24 +140,25 @@ func (s *Store) StoreVectors(ctx context.Context, vectors []Embedded) (stored in
 		return 0, err
 	}
 	s.vectors.extend(added)
-	return len(added), nil
+	return len(added.rows), nil
 }
 
 // BackfillPage is StoreVectors under the request's key: vectors are those of
 // all facts that ToBackfill gives for it. A page that stores nothing leaves no
 // trace in the ledger.
 func (s *Store) BackfillPage(ctx context.Context, req record.BackfillPage, vectors []Embedded) (record.BackfillResult, error) {
-	var added []indexed
+	var added addition
 	out, err := apply(ctx, s, record.KindBackfill, req, func(t *tx) (out record.BackfillResult, err error) {
 		if added, err = t.storeVectors(vectors); err != nil {
 			return out, err
 		}
+		stored := len(added.rows)
 		out.Model = s.model
-		out.Report = record.BackfillReport{Considered: len(vectors), Embedded: len(added), Skipped: len(vectors) - len(added)}
+		out.Report = record.BackfillReport{Considered: len(vectors), Embedded: stored, Skipped: len(vectors) - stored}
 		if len(vectors) == req.Limit {
 			out.Next = strconv.FormatInt(vectors[len(vectors)-1].Seq, 10)
 		}
-		t.discard = len(added) == 0
+		t.discard = stored == 0
 		return out, nil
 	})
 	if err == nil {
@@ -222,53 +167,44 @@ func (s *Store) BackfillPage(ctx context.Context, req record.BackfillPage, vecto
 	return out, err
 }
 
-// indexed is a stored vector as the index in memory has it.
-type indexed struct {
-	seq, domain int64
-	bits        []byte
-}
-
 // storeVectors writes vectors and returns those that were not there.
-func (t *tx) storeVectors(vectors []Embedded) (added []indexed, err error) {
-	model := t.writer.store.model
+func (t *tx) storeVectors(vectors []Embedded) (added addition, err error) {
+	if added.before, err = vectorEpoch(t); err != nil {
+		return added, err
+	}
 	for _, e := range vectors {
 		if err := t.exec("DELETE FROM embedding_queue WHERE seq = ?", e.Seq); err != nil {
-			return nil, err
+			return added, err
 		}
 		if !validVector(e.Vector) {
 			continue
 		}
+		p := packed{seq: e.Seq, model: t.writer.store.model, bits: signBits(e.Vector)}
 		hash := sha256.Sum256([]byte(e.Content))
 		n, err := t.affected(`INSERT INTO embeddings (seq, model, text_hash, vector) SELECT f.seq, ?, ?, ? FROM facts f WHERE f.seq = ? AND f.content = ?
 			ON CONFLICT (seq) DO UPDATE SET model = excluded.model, text_hash = excluded.text_hash, vector = excluded.vector
-			WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, model, hash[:16], encodeVector(e.Vector), e.Seq, e.Content)
+			WHERE model <> excluded.model OR text_hash <> excluded.text_hash`, p.model, hash[:16], encodeVector(e.Vector), p.seq, e.Content)
 		if err != nil {
-			return nil, err
+			return added, err
 		}
 		if n == 0 {
 			continue
 		}
-		k := indexed{seq: e.Seq, bits: signBits(e.Vector)}
-		if err := t.exec("INSERT INTO embedding_bits (seq, bits) VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET bits = excluded.bits", k.seq, k.bits); err != nil {
-			return nil, err
+		if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", p.seq).Scan(&p.domain); err != nil {
+			return added, err
 		}
-		if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", k.seq).Scan(&k.domain); err != nil {
-			return nil, err
+		if err := t.writeBits(p); err != nil {
+			return added, err
 		}
-		added = append(added, k)
+		added.rows = append(added.rows, p)
 	}
-	return added, nil
+	added.after, err = vectorEpoch(t)
+	return added, err
 }
 
-// extend adds stored vectors to an index that was loaded before them.
-func (x *vectorIndex) extend(added []indexed) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.loaded {
-		for _, k := range added {
-			x.add(k.seq, k.domain, k.bits)
-		}
-	}
+func (t *tx) writeBits(p packed) error {
+	return t.exec(`INSERT INTO embedding_bits (seq, model, domain_id, bits) VALUES (?, ?, ?, ?)
+		ON CONFLICT (seq) DO UPDATE SET model = excluded.model, domain_id = excluded.domain_id, bits = excluded.bits`, p.seq, p.model, p.domain, p.bits)
 }
 
 // Near is a fact with its cosine to a query, −1 to 1.
@@ -284,80 +220,75 @@ func (v *View) Nearest(query []float32, scope Scope, limit int) ([]Near, error) 
 	if !validVector(query) || scope.Unknown || v.store.model == "" {
 		return nil, nil
 	}
-	seqs, domain, packed, err := v.store.vectorSnapshot(v)
-	if err != nil || len(seqs) == 0 {
-		return nil, err
-	}
-	order := byDistance(query, seqs, domain, packed, scope)
-	var out []Near
-	for done := 0; done < min(len(order), maxRescored) && (len(out) < limit || done < rescored); {
-		part := order[done:min(done+rescored, len(order))]
-		done += len(part)
-		near, err := v.rescore(query, part, scope)
+	candidates := v.candidates(query, scope)
+	cosines := map[int64]float64{}
+	for want := rescored; ; want = min(want+rescored, maxRescored) {
+		order, err := candidates(want)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, near...)
+		if err := v.rescore(query, order, cosines); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(order, func(a, b int64) int {
+			return cmp.Or(cmp.Compare(cosines[b], cosines[a]), cmp.Compare(b, a))
+		})
+		last := len(order) < want || want == maxRescored
+		for len(order) > 0 && math.IsInf(cosines[order[len(order)-1]], -1) {
+			order = order[:len(order)-1]
+		}
+		facts, err := v.FirstAt(order, scope, limit)
+		if err != nil {
+			return nil, err
+		}
+		if len(facts) == limit || last {
+			out := make([]Near, len(facts))
+			for i, f := range facts {
+				out[i] = Near{f, cosines[f.Seq]}
+			}
+			return out, nil
+		}
 	}
-	slices.SortFunc(out, func(a, b Near) int {
-		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(b.Seq, a.Seq))
-	})
-	return out[:min(len(out), limit)], nil
 }
 
-// byDistance returns the rows in scope that are nearest by sign bits, nearest
-// first, then newest, at most maxRescored: a counting sort over the 385
-// possible distances.
-func byDistance(query []float32, seqs, domain []int64, packed []uint64, scope Scope) []int64 {
-	var q [words]uint64
-	raw := signBits(query)
-	for i := range words {
-		q[i] = binary.LittleEndian.Uint64(raw[i*8:])
-	}
-	distance := make([]uint16, len(seqs))
-	var count [Dimensions + 1]int
-	for i := range seqs {
-		w := packed[i*words : i*words+words : i*words+words]
-		d := bits.OnesCount64(w[0]^q[0]) + bits.OnesCount64(w[1]^q[1]) + bits.OnesCount64(w[2]^q[2]) +
-			bits.OnesCount64(w[3]^q[3]) + bits.OnesCount64(w[4]^q[4]) + bits.OnesCount64(w[5]^q[5])
-		if scope.Hidden(domain[i]) {
-			d = Dimensions
+// candidates returns a function that gives the first so many rows in scope by
+// sign bits, nearest first, then newest; fewer when there are no more. What
+// finds them, the index in the file or the scan in memory, makes no difference
+// to the answer.
+func (v *View) candidates(query []float32, scope Scope) func(want int) ([]int64, error) {
+	bits := signBits(query)
+	var order []int64
+	return func(want int) ([]int64, error) {
+		if order == nil && v.store.index == VectorsInFile {
+			if found, ok := v.nearestInFile(bits, scope, want); ok {
+				return found, nil
+			}
 		}
-		distance[i] = uint16(d)
-		count[d]++
-	}
-	// The furthest distance that is still wanted, and where each begins.
-	cut, total := 0, 0
-	var start [Dimensions + 1]int
-	for d := range Dimensions {
-		start[d] = total
-		total += count[d]
-		cut = d
-		if total >= maxRescored {
-			break
+		if order == nil {
+			x, err := v.vectorsInMemory()
+			if err != nil {
+				return nil, err
+			}
+			order = byDistance(bits, x, scope)
 		}
+		return slices.Clone(order[:min(len(order), want)]), nil
 	}
-	order := make([]int64, total)
-	for i := len(seqs) - 1; i >= 0; i-- {
-		if d := int(distance[i]); d <= cut && d < Dimensions {
-			order[start[d]] = seqs[i]
-			start[d]++
-		}
-	}
-	return order
 }
 
-// rescore compares the vectors of the rows exactly, those that are current.
-func (v *View) rescore(query []float32, seqs []int64, scope Scope) ([]Near, error) {
-	facts, err := v.FactsAt(seqs, scope)
-	if err != nil {
-		return nil, err
+// rescore adds the exact cosines of the rows that have none in known yet. A row
+// that has no comparable vector any more is as far away as can be.
+func (v *View) rescore(query []float32, seqs []int64, known map[int64]float64) error {
+	fresh := make([]int64, 0, len(seqs))
+	for _, seq := range seqs {
+		if _, ok := known[seq]; !ok {
+			fresh = append(fresh, seq)
+			known[seq] = math.Inf(-1)
+		}
 	}
-	list, err := json.Marshal(seqs)
+	list, err := json.Marshal(fresh)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []Near
 	rows, err := v.query("SELECT e.seq, e.vector FROM json_each(?) j JOIN embeddings e ON e.seq = j.value WHERE e.model = ?", string(list), v.store.model)
 	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
 		var seq int64
@@ -365,20 +296,17 @@ func (v *View) rescore(query []float32, seqs []int64, scope Scope) ([]Near, erro
 		if err := r.Scan(&seq, &raw); err != nil {
 			return struct{}{}, err
 		}
-		f, ok := facts[seq]
-		if !ok || len(raw) != 4*Dimensions {
-			return struct{}{}, nil
-		}
-		delete(facts, seq)
-		if c := cosine(query, raw); !math.IsNaN(c) {
-			out = append(out, Near{f, c})
+		if len(raw) == 4*Dimensions {
+			if c := cosine(query, raw); !math.IsNaN(c) && !math.IsInf(c, 0) {
+				known[seq] = c
+			}
 		}
 		return struct{}{}, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("compare vectors: %w", err)
+		return fmt.Errorf("compare vectors: %w", err)
 	}
-	return out, nil
+	return nil
 }
 
 func cosine(q []float32, raw []byte) float64 {

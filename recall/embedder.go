@@ -13,6 +13,9 @@ const (
 	// embedBatch is how many facts are embedded at once: long enough to keep
 	// the model busy, short enough to stop soon.
 	embedBatch = 16
+	// indexBatch is how many vectors are indexed at once: a write that comes
+	// meanwhile waits a few hundredths of a second (docs/benchmarks.md).
+	indexBatch = 256
 	// embedRetry is how long the embedder waits after a failure.
 	embedRetry = 15 * time.Second
 )
@@ -116,8 +119,9 @@ func (e *Embedder) next() (string, bool) {
 	return w, true
 }
 
-// drain embeds what a workspace has queued. It leaves off when the model turns
-// out to be another than the store's: who changes it says Queued again.
+// drain embeds what a workspace has queued, and then brings the index of the
+// vectors up to date where it is behind. It leaves off when the model turns out
+// to be another than the store's: who changes it says Queued again.
 func (e *Embedder) drain(ctx context.Context, workspace string) error {
 	return e.workspaces.Use(ctx, workspace, func(s *memory.Store) error {
 		for {
@@ -126,8 +130,11 @@ func (e *Embedder) drain(ctx context.Context, workspace string) error {
 				return nil
 			}
 			facts, err := s.QueuedForEmbedding(ctx, embedBatch)
-			if err != nil || len(facts) == 0 {
+			if err != nil {
 				return err
+			}
+			if len(facts) == 0 {
+				break
 			}
 			if _, err := EmbedFacts(ctx, s, m, facts); err != nil {
 				if e.model.get() != m {
@@ -136,7 +143,26 @@ func (e *Embedder) drain(ctx context.Context, workspace string) error {
 				return err
 			}
 		}
+		for {
+			if left, err := s.IndexVectors(ctx, indexBatch); err != nil || !left {
+				return err
+			}
+		}
 	})
+}
+
+// EmbedText gives a single text its vector by the model named, for the store's
+// judgement of proposals; nil when another is in use by now, or none.
+func (e *Embedder) EmbedText(ctx context.Context, model, text string) ([]float32, error) {
+	m := e.model.get()
+	if m == nil || m.ID() != model {
+		return nil, nil
+	}
+	vectors, err := m.Embed(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return vectors[0], nil
 }
 
 // EmbedFacts gives facts their vectors and returns how many got one. The model

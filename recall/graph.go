@@ -48,15 +48,13 @@ func (Graph) Find(_ context.Context, v *memory.View, q Query) ([]Candidate, erro
 		front = next
 	}
 	seqs := strongest(strength, len(strength))
-	rows, err := v.FactsAt(seqs, q.Scope)
+	rows, err := v.FirstAt(seqs, q.Scope, q.Limit)
 	if err != nil {
 		return nil, err
 	}
 	var found []Candidate
-	for _, seq := range seqs {
-		if f, ok := rows[seq]; ok && len(found) < q.Limit {
-			found = append(found, Candidate{f, strength[seq]})
-		}
+	for _, f := range rows {
+		found = append(found, Candidate{f, strength[f.Seq]})
 	}
 	return found, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
@@ -46,12 +47,15 @@ type Config struct {
 	Model, ModelHub string
 	// KeyFile is the file of the keys that seal payloads.
 	KeyFile string
+	// VectorIndex is what finds the nearest vectors; see the flag.
+	VectorIndex string
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
 	LogFormat string
 
 	own    []int
+	index  memory.VectorIndex
 	level  slog.Level
 	lookup func(string) (string, bool)
 }
@@ -65,6 +69,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
 	f.StringVar(&c.ModelHub, "model-hub", "", "base URL of the hub that models are downloaded from (default: $"+envHub+", else "+embedding.DefaultHub+")")
 	f.StringVar(&c.KeyFile, "key-file", "", "keys that seal what the engine stores (default: $"+locate.EnvKeyFile+", else keys.json in the data folder, if it is there)")
+	f.StringVar(&c.VectorIndex, "vector-index", "", "what finds the nearest vectors: memory keeps 64 bytes of each in memory, file asks sqlite-vec's index in the file, none leaves sqlite-vec alone; the answers are the same (default memory)")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -86,6 +91,9 @@ func (c *Config) complete() (err error) {
 	}
 	if c.ModelHub == "" {
 		c.ModelHub, _ = c.lookup(envHub)
+	}
+	if c.index, err = memory.ParseVectorIndex(c.VectorIndex); err != nil {
+		return err
 	}
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {

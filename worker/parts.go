@@ -211,7 +211,7 @@ func logModel(log *slog.Logger, id string) {
 
 func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, Embedding: id, OnQueued: sem.embedder.Queued})
+	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued})
 	if err != nil {
 		return nil, err
 	}

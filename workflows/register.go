@@ -28,4 +28,11 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(RestoreBackup)
 	r.RegisterWorkflow(DoctorWorkspace)
 	r.RegisterWorkflow(PruneLedger)
+	r.RegisterWorkflow(StateOpen)
+	r.RegisterWorkflow(StateClaim)
+	r.RegisterWorkflow(StateCommit)
+	r.RegisterWorkflow(StateFail)
+	r.RegisterWorkflow(StateCancel)
+	r.RegisterWorkflow(CommitObligation)
+	r.RegisterWorkflow(AppendEpisode)
 }

@@ -43,8 +43,8 @@ add/remove added/removed start/stop starts/stops started/stopped lock/unlock lik
 manual/automatic manually/automatically blocking/non-blocking stateful/stateless static/dynamic centralised/decentralised
 centralized/decentralized horizontal/vertical strict/lenient serial/parallel sequential/parallel
 accept/reject accepts/rejects allow/forbid allows/forbids allow/deny allows/denies permit/forbid approve/reject
-approved/rejected keep/delete kept/deleted kept/dropped single-threaded/multi-threaded
-immer/nie täglich/wöchentlich toujours/jamais siempre/nunca всегда/никогда daily/weekly daily/monthly daily/hourly
+experimental/stable temporary/permanent approved/rejected keep/delete kept/deleted kept/dropped single-threaded/multi-threaded
+keep/break keep/split increase/cut yasak/serbest ممنوع/مسموح مسموح/محظور मना/अनुमति interdit/permis interdite/permise verboten/zulässig immer/nie täglich/wöchentlich toujours/jamais siempre/nunca всегда/никогда daily/weekly daily/monthly daily/hourly
 weekly/monthly weekly/hourly monthly/yearly nightly/hourly weekly/biweekly hourly/yearly daily/yearly
 میشه/هرگز دائما/ابدا हमेशा/कभी her/hiç
 `)
@@ -66,11 +66,26 @@ func stemPairs(list string) map[string][]string {
 	return m
 }
 
+// positives are the first words of the complements with the one that stands
+// for all that share a second: what is not forbidden is allowed as much as
+// permitted.
+var positives = func() map[string]string {
+	m := make(map[string]string)
+	for _, firsts := range complements {
+		for _, p := range firsts {
+			if c, ok := m[p]; !ok || firsts[0] < c {
+				m[p] = firsts[0]
+			}
+		}
+	}
+	return m
+}()
+
 // positiveOf returns the positive side of a complement whose negative side is
 // stem.
 func positiveOf(stem string) (string, bool) {
 	if p, ok := complements[stem]; ok {
-		return p[0], true
+		return positives[p[0]], true
 	}
 	return "", false
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
 // dimension is what a quantity measures; quantities of two dimensions are
@@ -16,9 +18,9 @@ const (
 	dimMonths
 	dimBytes
 	dimPercent
-	dimMoney // in the currency named by the unit
-	dimClock // minutes after midnight
-	dimVersion
+	dimMoney  // in the currency named by the unit
+	dimClock  // minutes after midnight
+	dimPeriod // between two occasions: seconds, or months as the unit says
 )
 
 // bound is what a quantity says about the true value.
@@ -79,7 +81,7 @@ func buildUnits() map[string]unit {
 	m := make(map[string]unit, 256)
 	add := func(u unit, words string) {
 		for _, w := range strings.Fields(words) {
-			m[w] = u
+			m[w], m[text.Normalize(w)] = u, u
 		}
 	}
 	const minute, hour, day = 60, 3600, 86400
@@ -88,9 +90,9 @@ func buildUnits() map[string]unit {
 	add(unit{dimTime, 1, ""}, "s sec secs second seconds sekunde sekunden seconde secondes segundo segundos saniye секунда секунды секунд секундам секундах سکند ثانیه ثوان सेकंड 秒 초")
 	add(unit{dimTime, minute, ""}, "min mins minute minutes minuten minuto minutos dakika минута минуты минут минуту دقیقه دقایق منٹ मिनट 分钟 分 분")
 	add(unit{dimTime, hour, ""}, "h hr hrs hour hours stunde stunden heure heures hora horas saat час часа часов ساعت ساعه ساعات گھنٹے घंटे 小时 時間 시간")
-	add(unit{dimTime, day, ""}, "d day days tag tage tagen jour jours dia dias gun день дня дней روز یوم ایام دن दिन 天 日 일")
-	add(unit{dimTime, 7 * day, ""}, "w wk week weeks woche wochen semaine semaines semana semanas hafta неделя недели недель неделю هفته اسبوع اسابیع ہفتے हफ्ते 周 週間 주")
-	add(unit{dimMonths, 1, ""}, "month months monat monate monaten mois mes meses ay месяц месяца месяцев ماه شهر اشهر مہینے महीने 个月 ヶ月 개월")
+	add(unit{dimTime, day, ""}, "d day days tag tage tagen jour jours dia dias gun день дня дней روز یوم یوما ایام دن दिन 天 日 일")
+	add(unit{dimTime, 7 * day, ""}, "w wk week weeks woche wochen semaine semaines semana semanas hafta неделя недели недель неделю неделями هفته اسبوع اسابیع ہفتے ہفتہ हफ्ते सप्ताह 周 週 週間 주")
+	add(unit{dimMonths, 1, ""}, "month months monat monate monaten mois mes meses ay месяц месяца месяцев ماه شهر اشهر مہینے महीने 个月 月 ヶ月 개월")
 	add(unit{dimMonths, 12, ""}, "year years yr yrs jahr jahre jahren an ans annee annees ano anos yil год года лет سال سنه سنوات साल 年 년")
 	for i, p := range []string{"k", "m", "g", "t", "p"} {
 		f := math.Pow(1000, float64(i+1))
@@ -197,11 +199,48 @@ func buildNumberWords() map[string]float64 {
 			m[w] = float64(i + 2)
 		}
 	}
+	for v, words := range map[float64]string{
+		2: "две двух двумя iki دو دوم दो", 3: "трёх тремя تین", 4: "четырёх چار چہار", 5: "пяти پانچ पाँच خمسة خمس",
+		6: "шести چھ छः ستة ست", 7: "семи سات", 8: "восьми آٹھ", 9: "نو", 10: "десяти دس عشرة عشر", 12: "بارہ",
+	} {
+		for _, w := range strings.Fields(words) {
+			m[text.Normalize(w)] = v
+		}
+	}
 	for w, v := range map[string]float64{"zero": 0, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100, "zwanzig": 20, "vingt": 20, "veinte": 20} {
 		m[w] = v
 	}
 	delete(m, "on") // a preposition far more often than the Turkish ten
 	delete(m, "once")
 	delete(m, "نه") // also "not"
+	return m
+}
+
+// unitArticles are articles that count the unit of time after them: un an,
+// eine Woche. The English ones do so only after the words of unitOpeners,
+// since "12 a month" is a rate.
+var (
+	unitArticles = set("один одну одной одна ein eine einen einer einem bir یک ایک एक un una une")
+	unitOpeners  = set("for after within in than least most lasts last takes take about around every")
+)
+
+// duals are words that hold the number two and their unit.
+var duals = buildDuals()
+
+func buildDuals() map[string]quantity {
+	m := make(map[string]quantity)
+	for _, d := range []struct {
+		dim   dimension
+		value float64
+		words string
+	}{
+		{dimTime, 2 * 60, "دقيقتين دقيقتان"}, {dimTime, 2 * 3600, "ساعتين ساعتان"}, {dimTime, 2 * 86400, "يومين يومان"},
+		{dimTime, 14 * 86400, "أسبوعين أسبوعان"}, {dimMonths, 2, "شهرين شهران"}, {dimMonths, 24, "سنتين سنتان عامين"},
+		{dimMonths, 6, "полгода halbjahr"}, {dimTime, 14 * 86400, "fortnight"},
+	} {
+		for _, w := range strings.Fields(d.words) {
+			m[text.Normalize(w)] = quantity{value: d.value, dim: d.dim}
+		}
+	}
 	return m
 }

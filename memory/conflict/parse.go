@@ -28,23 +28,26 @@ const (
 
 // token is a word of a statement that carries content.
 type token struct {
-	surface string // as the index holds it
-	stem    string
-	id      uint64 // equal for words that say the same
-	kind    kind
-	amount  quantity // of a number
-	scope   scope
-	neg     bool   // negated
-	double  bool   // negated twice, which speakers do not always mean
-	accents string // the spelling with its accents, "" when it has none
-	paired  bool   // read as the negation of its complement
-	pred    bool   // stands at or after the first verb
-	verb    bool   // is a verb that the rules know
-	comma   bool   // punctuation stands before it
-	quoted  bool   // stands in quotation marks
-	prep    string // the function word before it
-	be      bool   // a form of to be, in the singular, stands before it
-	capital bool   // begins with a capital inside a sentence
+	surface  string // as the index holds it
+	stem     string
+	id       uint64 // equal for words that say the same
+	concept  uint64 // equal for words of one concept, 0 for none
+	kind     kind
+	amount   quantity // of a number
+	scope    scope
+	neg      bool   // negated
+	excepted bool   // follows "without"
+	double   bool   // negated twice, which speakers do not always mean
+	accents  string // the spelling with its accents, "" when it has none
+	paired   bool   // read as the negation of its complement
+	pred     bool   // stands at or after the first verb
+	verb     bool   // is a verb that the rules know
+	comma    bool   // punctuation stands before it
+	contrast bool   // "but" stands before it: not this but that
+	quoted   bool   // stands in quotation marks
+	prep     string // the function word before it
+	be       bool   // a form of to be, in the singular, stands before it
+	capital  bool   // begins with a capital inside a sentence
 }
 
 // Parsed is the analysis of one statement, made once and compared with many.
@@ -55,7 +58,9 @@ type Parsed struct {
 	repo   string
 
 	tokens []token
-	folded string // the key form, for markers
+	strong []token // those that carry content, see strong
+	folded string  // the key form
+	marks  marks
 	denied *Parsed
 	capped bool // not all of the statement was analysed
 
@@ -71,6 +76,10 @@ type Parsed struct {
 	modal    string
 	reversal string
 	question bool
+
+	limitless  string
+	stance     stance
+	stanceWord string
 }
 
 // Parse analyses a statement.
@@ -92,7 +101,7 @@ func Parse(s Statement) *Parsed {
 }
 
 func (p *Parsed) analyse(content string) {
-	content = strings.ToValidUTF8(content, "\uFFFD")
+	content = oneForm(spellOut(strings.ToValidUTF8(content, "\uFFFD")))
 	if len(content) > maxRunes {
 		n := 0
 		for i := range content {
@@ -105,14 +114,13 @@ func (p *Parsed) analyse(content string) {
 		}
 	}
 	p.folded = text.Key(content)
-	p.ended, _ = find(p.folded, pastMarkers)
+	p.marks = phrases.scan(p.folded)
+	p.ended, p.additive, p.report = p.marks[markPast], p.marks[markAdditive], p.marks[markReport]
+	p.modal, p.reversal, p.limitless = p.marks[markModal], p.marks[markReversal], p.marks[markLimitless]
+	p.stance, p.stanceWord = p.marks.stance()
 	if p.ended == "" {
 		p.ended, _ = opens(p.folded, pastOpeners)
 	}
-	p.additive, _ = find(p.folded, additiveMarkers)
-	p.report, _ = find(p.folded, reportMarkers)
-	p.modal, _ = find(p.folded, modalMarkers)
-	p.reversal, _ = find(p.folded, reversalMarkers)
 	if strings.HasPrefix(p.folded, `"`) || strings.HasPrefix(p.folded, "“") || strings.HasPrefix(p.folded, "«") || strings.HasPrefix(p.folded, "> ") || strings.HasPrefix(p.folded, "「") {
 		if p.report == "" {
 			p.report = "quotation marks"
@@ -122,10 +130,14 @@ func (p *Parsed) analyse(content string) {
 
 	b := builder{p: p, content: content, words: split(content)}
 	b.run()
+	if p.stanceWord == "may" && !p.may {
+		p.stance, p.stanceWord = stanceNone, "" // the month
+	}
 	if len(p.tokens) > maxTokens {
 		p.tokens = p.tokens[:maxTokens]
 		p.capped = true
 	}
+	p.strong = strong(p.tokens)
 }
 
 // word is a word of the text, function words included.
@@ -171,17 +183,19 @@ type builder struct {
 	content string
 	words   []word
 
-	negate  bool // a negation waits for its word
-	double  bool
-	accents string
-	be      bool  // a form of to be was seen since the last token
-	bound   bound // a bound waits for its number
-	prep    string
-	comma   bool // punctuation was seen since the last token
-	verb    bool // a verb was seen
-	aux     bool // an auxiliary was seen
-	prevEnd int
-	quote   bool
+	negate   bool // a negation waits for its word
+	except   bool // that negation is "without"
+	double   bool
+	accents  string
+	be       bool  // a form of to be was seen since the last token
+	bound    bound // a bound waits for its number
+	prep     string
+	contrast bool // "but" was seen since the last token
+	comma    bool // punctuation was seen since the last token
+	verb     bool // a verb was seen
+	aux      bool // an auxiliary was seen
+	prevEnd  int
+	quote    bool
 }
 
 func (b *builder) surface(i int) string {
@@ -239,6 +253,11 @@ func (b *builder) step(i int) int {
 		b.bound = bd
 		return n
 	}
+	if q, n, ok := b.period(i); ok {
+		b.add(token{surface: b.phrase(i, n), stem: q.canonical(), kind: kindNumber, amount: q}, q.canonical())
+		b.prevEnd = b.words[i+n-1].end
+		return n
+	}
 	s := w.surface
 	r, size := utf8.DecodeRuneInString(s)
 
@@ -258,11 +277,15 @@ func (b *builder) step(i int) int {
 	}
 	switch n := negationOf(s, b.surface(i-1), b.surface(i+1)); n {
 	case negNext:
+		_, b.except = excepting[s]
 		b.double = b.double || b.negate
 		b.negate = !b.negate
 		return 1
 	case negPrev:
 		b.negateLast()
+		if _, except := excepting[s]; except && len(b.p.tokens) > 0 {
+			b.p.tokens[len(b.p.tokens)-1].excepted = true
+		}
 		return 1
 	case negSelf:
 		s = positiveForm(s)
@@ -282,11 +305,15 @@ func (b *builder) step(i int) int {
 	if q, n, ok := b.number(i); ok {
 		q.bound = b.bound
 		b.bound = boundExact
+		if bd, more := b.boundAfter(i + n); more > 0 {
+			q.bound, n = bd, n+more
+		}
 		t := token{surface: b.words[i].surface, stem: q.canonical(), kind: kindNumber, amount: q}
 		if y := q.value; n == 1 && q.dim == dimNone && y >= 1900 && y < 2100 && len(s) == 4 {
 			t.scope = scopeCalendar
 		}
 		b.add(t, q.canonical())
+		b.prevEnd = b.words[i+n-1].end
 		return n
 	}
 	month := b.month(i, s)
@@ -294,7 +321,9 @@ func (b *builder) step(i int) int {
 		b.verbs(s)
 	}
 	if !month && b.light(i, s) {
-		if _, ok := articles[s]; !ok {
+		if _, but := contrasting[s]; but {
+			b.contrast = true
+		} else if _, ok := articles[s]; !ok {
 			b.prep = s
 		}
 		b.be = b.be || isBe(s)
@@ -315,7 +344,7 @@ func (b *builder) step(i int) int {
 	}
 	canonical := t.stem
 	if _, rest, ok := strings.Cut(s, "://"); ok && rest != "" {
-		canonical = rest
+		canonical = strings.TrimSuffix(rest, "/")
 	}
 	if c, ok := synonyms[canonical]; ok {
 		canonical = c
@@ -326,6 +355,8 @@ func (b *builder) step(i int) int {
 		canonical = pos
 		t.paired = true
 		b.negate = !b.negate
+	} else if pos, ok := positives[t.stem]; ok && t.kind == kindWord {
+		canonical = pos
 	}
 	if c, _ := utf8.DecodeRuneInString(b.content[w.start:]); unicode.IsUpper(c) && i > 0 && !b.gapBefore(i) {
 		t.capital = true
@@ -347,19 +378,30 @@ func (b *builder) step(i int) int {
 
 // add appends a token with what waited for it.
 func (b *builder) add(t token, canonical string) {
-	h := fnv.New64a()
-	h.Write([]byte(canonical))
-	t.id = h.Sum64()
-	t.neg, t.double = b.negate, b.double
+	t.id = hashOf(canonical)
+	if c, ok := concepts[t.surface]; ok {
+		t.concept = hashOf(c)
+	} else if c, ok := concepts[t.stem]; ok {
+		t.concept = hashOf(c)
+	}
+	t.neg, t.double, t.excepted = b.negate, b.double, b.negate && b.except
+	b.except = false
 	t.accents = b.accents
 	t.be = b.be
 	t.pred = b.verb
 	t.prep = b.prep
 	t.quoted = b.quote
+	t.contrast, b.contrast = b.contrast, false
 	t.comma = b.comma
 	b.negate, b.double, b.comma, b.be, b.accents = false, false, false, false, ""
 	b.prep = ""
 	b.p.tokens = append(b.p.tokens, t)
+}
+
+func hashOf(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
 }
 
 func (b *builder) negateLast() {
@@ -391,125 +433,6 @@ func (b *builder) gap(start int) bool {
 		}
 	}
 	return found && len(b.p.tokens) > 0
-}
-
-// number reads a quantity at word i and the unit after it.
-func (b *builder) number(i int) (quantity, int, bool) {
-	w := b.words[i]
-	q, ok := parseQuantity(w.surface)
-	if !ok {
-		v, isWord := numberWords[w.surface]
-		if !isWord && !b.oneOf(i) {
-			return q, 0, false
-		}
-		if !isWord {
-			v = 1
-		}
-		q = quantity{value: v}
-	}
-	if w.surface[0] != '$' && strings.HasSuffix(b.content[:w.start], "€") {
-		q.apply(unit{dimMoney, 1, "eur"})
-		return q, 1, true
-	}
-	if q.dim != dimNone || i+1 >= len(b.words) {
-		return q, 1, true
-	}
-	next := b.words[i+1]
-	if next.start-w.end > 1 {
-		if strings.HasPrefix(strings.TrimLeft(b.content[w.end:], " "), "%") {
-			q.apply(unit{dimPercent, 1, ""})
-		}
-		return q, 1, true
-	}
-	switch next.surface {
-	case "am", "pm":
-		if q.value <= 12 {
-			h := q.value
-			if h == 12 {
-				h = 0
-			}
-			if next.surface == "pm" {
-				h += 12
-			}
-			return quantity{value: h * 60, dim: dimClock}, 2, true
-		}
-	case "uhr", "oclock":
-		return quantity{value: q.value * 60, dim: dimClock}, 2, true
-	}
-	if i+2 < len(b.words) && b.words[i+2].start == next.end {
-		if u, ok := unitOf(next.surface + b.words[i+2].surface); ok { // 分钟
-			q.apply(u)
-			return q, 3, true
-		}
-	}
-	if u, ok := unitOf(next.surface); ok {
-		q.apply(u)
-		return q, 2, true
-	}
-	return q, 1, true
-}
-
-// oneOf tells the numeral one from the pronoun: one approval, but not the one,
-// one of them, another one.
-func (b *builder) oneOf(i int) bool {
-	if b.surface(i) != "one" || i+1 >= len(b.words) {
-		return false
-	}
-	if next := b.words[i+1]; next.start != b.words[i].end+1 || text.Stop(next.surface) {
-		return false
-	}
-	switch b.surface(i - 1) {
-	case "the", "this", "that", "no", "another", "each", "every", "which", "at":
-		return false
-	}
-	return true
-}
-
-// boundPhrase reads the words that bound the number right after them.
-func (b *builder) boundPhrase(i int) (words int, bd bound, ok bool) {
-	for _, p := range boundPhrases[b.words[i].surface] {
-		match := true
-		for k, w := range p.words {
-			match = match && b.surface(i+k) == w
-		}
-		next := i + len(p.words)
-		if !match || next >= len(b.words) {
-			continue
-		}
-		_, isNum := parseQuantity(b.words[next].surface)
-		if !isNum {
-			_, isNum = numberWords[b.words[next].surface]
-		}
-		if isNum {
-			return len(p.words), p.bound, true
-		}
-	}
-	return 0, 0, false
-}
-
-var boundPhrases = buildBoundPhrases()
-
-type boundWords struct {
-	words []string
-	bound bound
-}
-
-func buildBoundPhrases() map[string][]boundWords {
-	out := make(map[string][]boundWords)
-	add := func(bd bound, phrases ...string) {
-		for _, p := range phrases {
-			words := strings.Fields(text.Normalize(p))
-			out[words[0]] = append(out[words[0]], boundWords{words, bd})
-		}
-	}
-	add(boundAtLeast, "at least", "no fewer than", "no less than", "not fewer than", "not less than", "a minimum of", "minimum of", "minimum",
-		"min", "more than", "over", "mindestens", "wenigstens", "au moins", "al menos", "por lo menos", "не менее", "минимум", "en az", "حداقل", "على الأقل", "कम से कम")
-	add(boundAtMost, "at most", "no more than", "not more than", "no later than", "up to", "a maximum of", "maximum of", "maximum", "max", "less than",
-		"fewer than", "höchstens", "maximal", "au plus", "au maximum", "como máximo", "hasta", "не более", "максимум", "en fazla", "حداکثر", "على الأكثر", "अधिकतम")
-	add(boundAbout, "about", "around", "roughly", "approximately", "approx", "nearly", "almost", "circa", "ca", "etwa", "ungefähr", "rund",
-		"environ", "unos", "unas", "aproximadamente", "около", "примерно", "yaklaşık", "حدود", "حوالي", "लगभग")
-	add(boundExact, "exactly", "precisely", "genau", "exactement", "exactamente", "ровно", "tam", "دقیقا")
-	return out
 }
 
 // hanNegates reports a negating character of Chinese or Japanese.
@@ -579,8 +502,13 @@ func (b *builder) light(i int, s string) bool {
 	if s == "a" && i > 0 && b.content[b.words[i].start] == 'A' {
 		return false // service A
 	}
+	if s == "own" && i > 0 {
+		if _, my := possessives[b.surface(i-1)]; !my {
+			return false // they own it
+		}
+	}
 	if _, ok := significant[s]; ok {
-		return false
+		return s == "after" && b.isNumber(i+1) // expires after 5 minutes: the amount says it
 	}
 	if _, ok := lightWords[s]; ok {
 		return true

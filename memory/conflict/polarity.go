@@ -34,10 +34,13 @@ nunca jamás sin ningún ninguna ninguno nadie tampoco
 не нет никогда без нельзя ни никто ничего
 لا لم لن ليس ليست غير بدون دون هرگز بدون مت نہ بغیر मत न बिना
 hiç asla`)
-	add(negPrev, `off against değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نہیں नहीं 아니다 아닙니다`)
+	add(negPrev, `off against olmadan değil yok yoktur نیست نیستند نبود نشد ندارد ندارند نداریم نشده نباید نہیں नहीं 아니다 아닙니다`)
 	delete(m, "nur")
 	return m
 }
+
+// excepting are the negations that name a condition.
+var excepting = set("without ohne sans sin без بدون دون بغیر बिना olmadan unless")
 
 // negationOf reports whether and how the word negates. prev and next are its
 // neighbours, function words included.
@@ -56,6 +59,8 @@ func negationOf(w, prev, next string) negation {
 		}
 	}
 	switch {
+	case prev == "के" || prev == "کے":
+		return negPrev // समीक्षा के बिना: without after its noun
 	case w == "no" && (prev == "or" || prev == "yes"):
 		return negNone
 	case w == "not" && prev == "or" && (next == "" || next == "and"):

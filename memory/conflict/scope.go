@@ -106,7 +106,22 @@ var reversalMarkers = keyed(
 	"took over", "taken over", "gave up", "discontinued", "scrapped", "rolled back", "postponed", "slipped", "delayed", "obsolete", "wrong", "false",
 	"nicht mehr", "abgeschafft", "ersetzt", "umgestellt", "ne plus", "n'est plus", "remplacé", "abandonné", "ya no", "reemplazado", "больше не",
 	"отказались", "заменили", "перешли", "artık", "دیگر", "منتقل", "اب", "لم يعد", "لم تعد", "अब",
+	"put off", "put back", "brought forward", "pushed back", "handed over", "handed to", "given up", "is gone", "are gone", "was cut", "were cut", "rewritten",
+	"turned off", "shut down", "superseded", "phased out", "ended", "has left", "left the", "ported",
+	"verschoben", "vertagt", "aufgegeben", "eingestellt", "übergeben", "abgelöst", "umgezogen", "stillgelegt", "reporté", "reportée", "arrêté", "arrêtée", "supprimé", "migré",
+	"déplacé", "a quitté", "aplazado", "aplazada", "cancelado", "dejamos", "dejó", "migramos", "trasladado", "sustituido", "pospuesto",
+	"перенесли", "перенесён", "перенесен", "перенесена", "остановили", "прекратили", "отменили", "отменён", "переписан", "передали", "убрали",
+	"ertelendi", "kaldırıldı", "bırakıldı", "bıraktık", "taşındı", "taşıdık", "durduruldu", "geçtik", "لغو شد", "متوقف شد", "جایگزین", "به تعویق", "منتقل شد", "کنار گذاشت", "کنار گذاشتیم",
+	"أوقفنا", "توقفنا", "ألغينا", "ألغي", "نقلنا", "انتقلنا", "استبدلنا", "تأجل", "بند کر دیا", "ملتوی", "چھوڑ دیا", "बंद कर दिया", "स्थगित", "छोड़ दिया", "बदल दिया",
+	"推迟", "停止使用", "更换", "搬到", "改由", "延期", "中止", "交代", "切り替え", "引き継",
 	"不再", "取消", "停用", "废弃", "迁移", "改为", "换成", "改成", "廃止", "変わ", "移行", "やめ", "変更", "더 이상", "변경",
+)
+
+// conditionMarkers say when a statement holds.
+var conditionMarkers = keyed(
+	"if", "when", "whenever", "unless", "while", "during", "except", "as long as", "wenn", "falls", "solange", "außer", "während", "si", "quand", "lorsque", "sauf", "pendant",
+	"cuando", "mientras", "salvo", "durante", "если", "когда", "пока", "кроме", "eğer", "اگر", "وقتی", "هنگام", "مگر", "إذا", "عندما", "إلا", "اگر", "جب", "अगर", "जब",
+	"如果", "除非", "除了", "場合", "とき", "除いて", "경우",
 )
 
 func keyed(words ...string) []string {
@@ -115,35 +130,6 @@ func keyed(words ...string) []string {
 		out[i] = text.Key(w)
 	}
 	return out
-}
-
-// find returns the first marker that stands in folded as whole words; scripts
-// that put no spaces between words match anywhere.
-func find(folded string, markers []string) (string, bool) {
-	for _, m := range markers {
-		from := 0
-		for {
-			i := strings.Index(folded[from:], m)
-			if i < 0 {
-				break
-			}
-			i += from
-			if m[0] >= 0xE3 || (edge(folded, i-1) && edge(folded, i+len(m))) {
-				return m, true
-			}
-			from = i + len(m)
-		}
-	}
-	return "", false
-}
-
-// edge reports that no letter or digit stands at byte i.
-func edge(s string, i int) bool {
-	if i < 0 || i >= len(s) {
-		return true
-	}
-	c := s[i]
-	return c < 0x80 && c != '_' && !('a' <= c && c <= 'z') && !isDigit(c)
 }
 
 // opens returns the marker that the statement begins with.

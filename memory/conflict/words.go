@@ -100,6 +100,11 @@ var articles = set(`the a an der die das dem den des ein eine einer eines einem 
 // shortNames are function words that are names when written in capitals.
 var shortNames = set(`us it get who can am`)
 
+var possessives = set("my your his her its our their whose")
+
+// contrasting words put what holds after what does not.
+var contrasting = set("but rather sondern mais sino pero а но بلکه بل لكن बल्कि بلکہ")
+
 // isBe reports to be in the singular.
 func isBe(s string) bool {
 	switch s {
@@ -111,7 +116,7 @@ func isBe(s string) bool {
 
 // enumerators name things by number: another number is another thing.
 var enumerators = stems(`bug issue ticket phase step chapter sprint release build rfc item task tier room floor node shard replica host server cluster
-adr case test option section page team group zone incident pull-request iteration milestone story epic question rule figure table line
+adr case test option section page team group zone incident pr pull-request iteration milestone story epic question rule figure table line
 sprint vorgang schritt étape paso шаг`)
 
 // exclusivity says that nothing else is meant.
@@ -126,8 +131,8 @@ func buildSynonyms() map[string]string {
 	m := make(map[string]string)
 	for _, p := range strings.Fields(`prod/production repo/repository repos/repository db/database dbs/database config/configuration cert/certificate
 certs/certificate auth/authentication app/application apps/application k8s/kubernetes postgresql/postgres js/javascript ts/typescript
-2fa/two-factor docs/documentation doc/documentation env/environment envs/environment dev/development stg/staging stage/staging
-admin/administrator admins/administrator perf/performance infra/infrastructure msg/message pr/pull-request prs/pull-request`) {
+docs/documentation doc/documentation env/environment envs/environment dev/development stg/staging stage/staging
+admin/administrator admins/administrator perf/performance infra/infrastructure msg/message prs/pr mrs/mr azs/az`) {
 		a, b, _ := strings.Cut(p, "/")
 		m[a], m[text.Stem(a)] = text.Stem(b), text.Stem(b)
 	}

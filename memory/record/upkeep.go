@@ -81,8 +81,10 @@ const (
 	FindingIndexRows   = "index_rows"
 	FindingFrequencies = "term_frequencies"
 	FindingTotals      = "index_totals"
+	FindingEpisodeRows = "episode_rows"
 	FindingVectors     = "vectors"
 	FindingVectorBits  = "vector_bits"
+	FindingVectorIndex = "vector_index"
 )
 
 // Doctor asks whether everything that is derived from facts agrees with them.

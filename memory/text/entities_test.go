@@ -57,3 +57,26 @@ func TestStop(t *testing.T) {
 		}
 	}
 }
+
+func TestEntities_productNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, want, never string }{
+		{"The team moved from GitLab to Forgejo.", "gitlab|forgejo", "the|team"},
+		{"We chose ClickHouse over BigQuery for the TTL.", "clickhouse|bigquery|ttl", "we"},
+		{"Call retryCount before maxOpenConns.", "retrycount|maxopenconns", "call"},
+		{"It uses Prometheus, and OpenTelemetry too.", "prometheus|opentelemetry", "it"},
+		{"This is the SLA of the EU region.", "sla|eu", "this"},
+	} {
+		got := strings.Join(Entities(c.in), "|")
+		for _, w := range strings.Split(c.want, "|") {
+			if !strings.Contains("|"+got+"|", "|"+w+"|") {
+				t.Errorf("Entities(%q) = %s, without %s", c.in, got, w)
+			}
+		}
+		for _, w := range strings.Split(c.never, "|") {
+			if strings.Contains("|"+got+"|", "|"+w+"|") {
+				t.Errorf("Entities(%q) = %s, with %s", c.in, got, w)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@
 //
 //	go run ./tests/bench store  [--facts N] [--dir DIR]
 //	go run ./tests/bench engine [--facts N] [--dir DIR]
+//	go run ./tests/bench recall [--facts N] [--dir DIR] [--vector-index memory|file|none] [--json]
 //
 // It never asserts; a number depends on the machine, a ratio less so.
 package main
@@ -13,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/polyphony-memory/polyphony/memory"
 )
 
 func main() {
@@ -24,11 +27,13 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to measure: store or engine")
+		return fmt.Errorf("say what to measure: store, engine or recall")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	facts := flags.Int("facts", 100000, "the largest number of facts")
-	dir := flags.String("dir", "", "folder for the files (default a temporary one); the disk decides what a sync costs")
+	dir := flags.String("dir", "", "folder for the files (default a temporary one); the disk decides what a sync costs; recall uses again what it finds there")
+	index := flags.String("vector-index", "", "recall: what finds the nearest vectors (default memory)")
+	asJSON := flags.Bool("json", false, "recall: print JSON instead of tables")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -43,13 +48,22 @@ func run(ctx context.Context, args []string) error {
 	for n := 1000; n <= *facts; n *= 10 {
 		sizes = append(sizes, n)
 	}
+	if len(sizes) == 0 {
+		return fmt.Errorf("--facts is 1000 or more")
+	}
 	switch args[0] {
 	case "store":
 		return benchStore(ctx, *dir, sizes)
 	case "engine":
 		return benchEngine(ctx, *dir, sizes)
+	case "recall":
+		i, err := memory.ParseVectorIndex(*index)
+		if err != nil {
+			return err
+		}
+		return benchRecall(ctx, *dir, sizes, memory.Options{VectorIndex: i}, *asJSON)
 	}
-	return fmt.Errorf("unknown measurement %q: store or engine", args[0])
+	return fmt.Errorf("unknown measurement %q: store, engine or recall", args[0])
 }
 
 // percentile returns the p-th percentile, 0 to 100, of the samples.
