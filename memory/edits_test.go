@@ -51,8 +51,8 @@ func factOf(t *testing.T, s *Store, id string) (f record.Fact) {
 	return f
 }
 
-// found returns the facts that hold a word of the index.
-func found(t *testing.T, s *Store, term string) (ids []string) {
+// holding returns the facts that hold a word of the index.
+func holding(t *testing.T, s *Store, term string) (ids []string) {
 	t.Helper()
 	err := s.View(t.Context(), func(v *View) error {
 		seqs, err := v.Postings(term, 0, 100)
@@ -114,10 +114,10 @@ func TestStore_UpdateFact(t *testing.T) {
 	if after.MentionCount != before.MentionCount || after.Confidence != before.Confidence || after.AuthoredByAgent != "scout" || !after.CreatedAt.Equal(before.CreatedAt.Time) {
 		t.Errorf("the edit reset something: %+v, before %+v", after, before)
 	}
-	if got := found(t, s, "8080"); len(got) != 0 {
+	if got := holding(t, s, "8080"); len(got) != 0 {
 		t.Errorf("the old words still find %v", got)
 	}
-	if got := found(t, s, "9090"); !slices.Equal(got, []string{p.FactID}) {
+	if got := holding(t, s, "9090"); !slices.Equal(got, []string{p.FactID}) {
 		t.Errorf("the new words find %v", got)
 	}
 	if nearest() != 0 {
@@ -232,7 +232,7 @@ func TestStore_DeleteFact(t *testing.T) {
 	}
 	gone := func(when string) {
 		t.Helper()
-		if got := found(t, s, secret); len(got) != 0 {
+		if got := holding(t, s, secret); len(got) != 0 {
 			t.Errorf("%s the index finds %v", when, got)
 		}
 		err := s.View(ctx, func(v *View) error {

@@ -199,15 +199,28 @@ func (s *Store) bringUp(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if version < len(migrations) && !s.readOnly {
-		if _, err := conn.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-			return storeError(err)
-		}
-		if err := migrate(ctx, conn); err != nil {
+	if !s.readOnly {
+		if err := useLog(ctx, conn); err != nil {
 			return err
+		}
+		if version < len(migrations) {
+			if err := migrate(ctx, conn); err != nil {
+				return err
+			}
 		}
 	}
 	return s.makeVectorIndex(ctx, conn)
+}
+
+// useLog has the file use a write-ahead log. A restored one does not yet; asking
+// first spares an open one the lock.
+func useLog(ctx context.Context, conn *sql.Conn) error {
+	var mode string
+	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode)
+	if err == nil && mode != "wal" {
+		_, err = conn.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+	}
+	return storeError(err)
 }
 
 // pragmas are what every connection is set to, the busy timeout first because
@@ -219,11 +232,19 @@ var pragmas = []string{
 
 // openDB opens the file as mode says: "rw", or "ro" to read only.
 func (s *Store) openDB(mode string) (*sql.DB, error) {
-	q := url.Values{"mode": {mode}}
 	if s.frozen != nil {
-		q.Set("immutable", "1")
+		return openFile(s.path, mode, "immutable", "1")
 	}
-	return openDriver((&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: q.Encode()}).String())
+	return openFile(s.path, mode)
+}
+
+// openFile opens a file as mode says, with further parameters of its URI.
+func openFile(path, mode string, more ...string) (*sql.DB, error) {
+	q := url.Values{"mode": {mode}}
+	for i := 0; i < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	return openDriver((&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String())
 }
 
 // freeze takes a file that cannot be written, and that no writer has open, for

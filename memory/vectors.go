@@ -194,14 +194,18 @@ func (t *tx) storeVectors(vectors []Embedded) (added addition, err error) {
 		if err := t.row("SELECT domain_id FROM facts WHERE seq = ?", p.seq).Scan(&p.domain); err != nil {
 			return added, err
 		}
-		if err := t.exec(`INSERT INTO embedding_bits (seq, model, domain_id, bits) VALUES (?, ?, ?, ?)
-			ON CONFLICT (seq) DO UPDATE SET model = excluded.model, domain_id = excluded.domain_id, bits = excluded.bits`, p.seq, p.model, p.domain, p.bits); err != nil {
+		if err := t.writeBits(p); err != nil {
 			return added, err
 		}
 		added.rows = append(added.rows, p)
 	}
 	added.after, err = vectorEpoch(t)
 	return added, err
+}
+
+func (t *tx) writeBits(p packed) error {
+	return t.exec(`INSERT INTO embedding_bits (seq, model, domain_id, bits) VALUES (?, ?, ?, ?)
+		ON CONFLICT (seq) DO UPDATE SET model = excluded.model, domain_id = excluded.domain_id, bits = excluded.bits`, p.seq, p.model, p.domain, p.bits)
 }
 
 // Near is a fact with its cosine to a query, −1 to 1.

@@ -22,28 +22,40 @@ const maxOpen = 256
 // the recently used ones open.
 type Workspaces struct {
 	root string
-	opts Options
+	// backups is the folder of copies, beside root.
+	backups string
+	opts    Options
 
 	mu     sync.Mutex
 	open   *simplelru.LRU[string, *openStore]
 	closed bool
 	// closing collects evicted stores that nobody uses any more.
 	closing []*openStore
+	// live are the stores of a workspace that are not closed yet, replaced the
+	// workspaces whose file is being replaced.
+	live     map[string][]*openStore
+	replaced map[string]bool
 }
 
 // openStore is one entry: its store is opened once, by the first who asks.
 type openStore struct {
-	once    sync.Once
-	opts    Options
-	store   *Store
-	err     error
-	users   int
-	evicted bool
+	workspace string
+	once      sync.Once
+	opts      Options
+	store     *Store
+	err       error
+	users     int
+	evicted   bool
+	// closed is closed once the store is.
+	closed chan struct{}
 }
 
 // NewWorkspaces serves the workspaces below <data>/workspaces.
 func NewWorkspaces(data string, opts Options) (*Workspaces, error) {
-	w := &Workspaces{root: filepath.Join(data, "workspaces"), opts: opts}
+	w := &Workspaces{
+		root: filepath.Join(data, "workspaces"), backups: filepath.Join(data, "backups"), opts: opts,
+		live: map[string][]*openStore{}, replaced: map[string]bool{},
+	}
 	var err error
 	w.open, err = simplelru.NewLRU(maxOpen, w.evict)
 	if err != nil {
@@ -110,15 +122,20 @@ func (w *Workspaces) acquire(workspace string) (*openStore, error) {
 		w.mu.Unlock()
 		return nil, record.Errorf(record.Unavailable, "", "the store is closing")
 	}
+	if w.replaced[workspace] {
+		w.mu.Unlock()
+		return nil, record.Errorf(record.Unavailable, "", "workspace %s is being restored", workspace)
+	}
 	e, ok := w.open.Get(workspace)
 	if !ok {
-		e = &openStore{opts: w.opts}
+		e = &openStore{workspace: workspace, opts: w.opts, closed: make(chan struct{})}
 		w.open.Add(workspace, e)
+		w.live[workspace] = append(w.live[workspace], e)
 	}
 	e.users++
 	idle := w.takeClosing()
 	w.mu.Unlock()
-	_ = closeAll(idle)
+	_ = w.closeAll(idle)
 	return e, nil
 }
 
@@ -130,7 +147,7 @@ func (w *Workspaces) release(e *openStore) {
 	}
 	idle := w.takeClosing()
 	w.mu.Unlock()
-	_ = closeAll(idle)
+	_ = w.closeAll(idle)
 }
 
 // forget drops an entry whose opening failed, so that the next call tries
@@ -149,14 +166,53 @@ func (w *Workspaces) takeClosing() []*openStore {
 	return idle
 }
 
-func closeAll(stores []*openStore) error {
+func (w *Workspaces) closeAll(stores []*openStore) error {
 	var err error
 	for _, e := range stores {
 		if e.store != nil {
 			err = errors.Join(err, e.store.Close())
 		}
+		w.mu.Lock()
+		w.live[e.workspace] = slices.DeleteFunc(w.live[e.workspace], func(o *openStore) bool { return o == e })
+		if len(w.live[e.workspace]) == 0 {
+			delete(w.live, e.workspace)
+		}
+		w.mu.Unlock()
+		close(e.closed)
 	}
 	return err
+}
+
+// replace runs f with the workspace's folder while nobody has its file open in
+// this process. It waits for those who use it to leave.
+func (w *Workspaces) replace(ctx context.Context, workspace string, f func(dir string) error) error {
+	w.mu.Lock()
+	if w.closed || w.replaced[workspace] {
+		w.mu.Unlock()
+		return record.Errorf(record.Unavailable, "", "workspace %s is being restored, or the store is closing", workspace)
+	}
+	w.replaced[workspace] = true
+	w.open.Remove(workspace)
+	leaving := slices.Clone(w.live[workspace])
+	idle := w.takeClosing()
+	w.mu.Unlock()
+	err := w.closeAll(idle)
+	defer func() {
+		w.mu.Lock()
+		delete(w.replaced, workspace)
+		w.mu.Unlock()
+	}()
+	if err != nil {
+		return storeError(err)
+	}
+	for _, e := range leaving {
+		select {
+		case <-e.closed:
+		case <-ctx.Done():
+			return record.Wrap(record.Unavailable, ctx.Err(), "the workspace is in use")
+		}
+	}
+	return f(filepath.Join(w.root, workspace))
 }
 
 // UseModel makes model the one whose vectors count; "" is none. A store has one
@@ -173,7 +229,7 @@ func (w *Workspaces) UseModel(model string) error {
 	w.open.Purge()
 	idle := w.takeClosing()
 	w.mu.Unlock()
-	return closeAll(idle)
+	return w.closeAll(idle)
 }
 
 // List returns the ids of the workspaces that exist, in order.
@@ -210,6 +266,13 @@ func (w *Workspaces) Read(ctx context.Context, req record.ReadMemory) (record.Pa
 		return page, err
 	}
 	if err := req.Check(); err != nil {
+		return page, err
+	}
+	if req.What == record.ReadBackups {
+		names, err := w.Backups(req.Workspace)
+		for _, name := range names {
+			page.Items = append(page.Items, json.RawMessage(`"`+name+`"`))
+		}
 		return page, err
 	}
 	if !w.Exists(req.Workspace) {
@@ -253,5 +316,5 @@ func (w *Workspaces) Close() error {
 	w.open.Purge()
 	idle := w.takeClosing()
 	w.mu.Unlock()
-	return closeAll(idle)
+	return w.closeAll(idle)
 }

@@ -53,6 +53,8 @@ type Config struct {
 	// hub that models are downloaded from when somebody asks; empty is the usual
 	// one.
 	Model, ModelHub string
+	// KeyFile is the file of the keys that seal payloads.
+	KeyFile string
 	// VectorIndex is what finds the nearest vectors; see the flag.
 	VectorIndex string
 	// HTTP is the gateway's address, host:port, empty for the loopback address
@@ -78,6 +80,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
 	f.StringVar(&c.ModelHub, "model-hub", "", "base URL of the hub that models are downloaded from (default: $"+envHub+", else "+embedding.DefaultHub+")")
+	f.StringVar(&c.KeyFile, "key-file", "", "keys that seal what the engine stores (default: $"+locate.EnvKeyFile+", else keys.json in the data folder, if it is there)")
 	f.StringVar(&c.VectorIndex, "vector-index", "", "what finds the nearest vectors: memory keeps 64 bytes of each in memory, file asks sqlite-vec's index in the file, none leaves sqlite-vec alone; the answers are the same (default memory)")
 	f.StringVar(&c.HTTP, "http", "", "address of the gateway for agents and people, host:port or off (default: $"+envHTTP+", else 127.0.0.1:"+strconv.Itoa(gateway.DefaultPort)+" or the next free port)")
 	f.StringVar(&c.HTTPHosts, "http-hosts", "", "further host names that the gateway answers to, comma-separated (default: $"+envHTTPHosts+")")

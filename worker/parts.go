@@ -25,6 +25,7 @@ import (
 	"github.com/polyphony-memory/polyphony/worker/engine"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
+	"github.com/polyphony-memory/polyphony/workflows/seal"
 )
 
 // locks keeps two workers from serving one shard of a data folder at once.
@@ -61,17 +62,23 @@ func (l *locks) release() error {
 	return err
 }
 
+// newKeys opens the keys that seal what the engine stores.
+func newKeys(cfg Config) (*seal.Ring, error) {
+	return locate.Keys(cfg.KeyFile, cfg.Data, cfg.lookup)
+}
+
 // connection is the engine that the worker works for: the embedded one, or a
 // cluster.
 type connection struct {
 	cfg    Config
 	log    *slog.Logger
+	keys   *seal.Ring
 	engine *engine.Engine
 	client client.Client
 }
 
-func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, cfg Config, log *slog.Logger) *connection {
-	c := &connection{cfg: cfg, log: log}
+func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, keys *seal.Ring, cfg Config, log *slog.Logger) *connection {
+	c := &connection{cfg: cfg, log: log, keys: keys}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error { return c.start(ctx, stop) }, c.stop))
 	return c
 }
@@ -82,6 +89,7 @@ func (c *connection) start(ctx context.Context, stop fx.Shutdowner) error {
 		return err
 	}
 	opts.Logger = quiet(c.cfg, c.log)
+	seal.Configure(&opts, c.keys)
 	if c.client, err = client.DialContext(ctx, opts); err != nil {
 		return record.Wrap(record.Unavailable, err, "the engine at %s cannot be reached", opts.HostPort)
 	}
@@ -241,6 +249,7 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 			&activities.Store{Workspaces: w},
 			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
 			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
+			&activities.Upkeep{Workspaces: w, Runs: workflows.NewClient(c.client, cfg.Shards)},
 		}
 		for _, shard := range cfg.own {
 			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
@@ -301,7 +310,7 @@ func newAnnouncement(lc fx.Lifecycle, c *connection, _ *workers, g *httpGateway,
 			log.Info("ready", "engine", "the cluster that the environment names")
 			return nil
 		}
-		w := locate.Worker{Address: c.engine.Address(), Namespace: c.engine.Namespace(), UI: c.engine.UIAddress(), HTTP: g.address(), Shards: cfg.Shards, PID: os.Getpid(), StartedAt: record.At(nowUTC())}
+		w := locate.Worker{Address: c.engine.Address(), Namespace: c.engine.Namespace(), UI: c.engine.UIAddress(), HTTP: g.address(), Shards: cfg.Shards, KeyFile: c.keys.Path(), PID: os.Getpid(), StartedAt: record.At(nowUTC())}
 		if err := locate.Announce(cfg.Data, w); err != nil {
 			return record.Wrap(record.Unavailable, err, "the worker cannot be announced in the data folder")
 		}

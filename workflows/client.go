@@ -11,9 +11,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows/seal"
 )
 
 // Client calls polyphony through Temporal. It addresses workspaces, never
@@ -22,12 +24,26 @@ import (
 type Client struct {
 	temporal client.Client
 	shards   int
+	// heartbeats reads what activities say of themselves, which the connection
+	// does not decode.
+	heartbeats converter.DataConverter
 }
 
 // NewClient makes a client over a Temporal connection, which the caller keeps
 // and closes. shards must be what the workers run with; 1 for one machine.
 func NewClient(t client.Client, shards int) *Client {
-	return &Client{temporal: t, shards: max(1, shards)}
+	return &Client{temporal: t, shards: max(1, shards), heartbeats: converter.GetDefaultDataConverter()}
+}
+
+// WithKeys makes the client show the progress of long calls, like the
+// installation of a model, also where heartbeats are sealed. What it sends and
+// receives is sealed by the connection.
+func (c *Client) WithKeys(r *seal.Ring) *Client {
+	var opts client.Options
+	seal.Configure(&opts, r)
+	with := *c
+	with.heartbeats = opts.DataConverter
+	return &with
 }
 
 // start is how one kind of call becomes a workflow.

@@ -47,6 +47,10 @@ const (
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
+	ActivityBackUp            = "BackUp"
+	ActivityRestoreBackup     = "RestoreBackup"
+	ActivityDoctor            = "Doctor"
+	ActivityPruneLedger       = "PruneLedgerPage"
 )
 
 // Queries, updates and signals.

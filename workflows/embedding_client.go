@@ -73,6 +73,7 @@ func (c *Client) heartbeat(ctx context.Context, id string) (p record.InstallProg
 	if err != nil || len(d.GetPendingActivities()) == 0 {
 		return p, false
 	}
-	err = converter.GetDefaultDataConverter().FromPayloads(d.GetPendingActivities()[0].GetHeartbeatDetails(), &p)
+	of := converter.WithDataConverterSerializationContext(c.heartbeats, converter.WorkflowSerializationContext{WorkflowID: id})
+	err = of.FromPayloads(d.GetPendingActivities()[0].GetHeartbeatDetails(), &p)
 	return p, err == nil
 }

@@ -597,6 +597,7 @@ const (
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
 	ReadModel       ReadKind = "embedding_model"
+	ReadBackups     ReadKind = "backups"
 	// ReadSubject reads the facts about a subject, ReadObligations a task's
 	// obligations, ReadEpisodes what was said, ReadCheck holds statements
 	// against the record.

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
@@ -26,6 +28,11 @@ import (
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/workflows"
 )
+
+// noRuns knows of no open run.
+type noRuns struct{}
+
+func (noRuns) OpenRuns(context.Context, string) ([]string, error) { return nil, nil }
 
 // bench is one store with the activities on it, and what its workspace holds.
 type bench struct {
@@ -65,6 +72,7 @@ func newBench(t *testing.T) *bench {
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	b.env = suite.NewTestActivityEnvironment()
 	b.env.RegisterActivity(&activities.Store{Workspaces: b.workspaces})
+	b.env.RegisterActivity(&activities.Upkeep{Workspaces: b.workspaces, Runs: noRuns{}})
 	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine(nil), Keeper: b.keeper})
 	b.env.RegisterActivity(b.embedding())
 
@@ -280,6 +288,13 @@ func calls() []call {
 		{"installed", workflows.ActivityInstallModel, fixed(record.InstallModel{Caller: who("r"), Source: "somebody/model"}), false, ""},
 		{"refused", workflows.ActivityInstallModel, fixed(record.InstallModel{Caller: who("r")}), false, record.InvalidArgument},
 		{"none", workflows.ActivityRemoveModel, fixed(record.RemoveModel{Caller: who("s")}), false, record.NotFound},
+		{"copied", workflows.ActivityBackUp, fixed(record.BackUp{Caller: who(""), Name: "weekly"}), false, ""},
+		{"refused", workflows.ActivityBackUp, fixed(record.BackUp{Caller: record.Caller{Workspace: "nowhere"}, Name: "weekly"}), false, record.NotFound},
+		{"none", workflows.ActivityRestoreBackup, fixed(record.RestoreBackup{Caller: who("t"), Name: "weekly"}), false, record.NotFound},
+		{"looked", workflows.ActivityDoctor, fixed(record.Doctor{Caller: who("u")}), false, ""},
+		{"nothing to mend", workflows.ActivityDoctor, fixed(record.Doctor{Caller: who("v"), Repair: true}), false, ""},
+		{"too young", workflows.ActivityPruneLedger, fixed(record.PruneLedgerPage{Caller: who(""), Before: record.At(time.Now()), Limit: 10}), false, record.InvalidArgument},
+		{"nothing old", workflows.ActivityPruneLedger, fixed(record.PruneLedgerPage{Caller: who(""), Before: record.At(time.Now().Add(-2 * record.MinLedgerAge)), Limit: 10}), false, ""},
 		{"refused", workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: "secrets"}), false, record.InvalidArgument},
 		{"history", workflows.ActivityRead, func(b *bench) any {
 			return record.ReadMemory{Caller: who(""), What: record.ReadHistory, ID: b.retired}
@@ -290,7 +305,7 @@ func calls() []call {
 	}
 	for _, what := range []record.ReadKind{
 		record.ReadFacts, record.ReadPolicies, record.ReadDomains, record.ReadGrants, record.ReadNotes, record.ReadConflicts,
-		record.ReadBeliefs, record.ReadHealth, record.ReadGraph, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel,
+		record.ReadBeliefs, record.ReadHealth, record.ReadGraph, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel, record.ReadBackups,
 		record.ReadObligations, record.ReadEpisodes,
 	} {
 		all = append(all, call{string(what), workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: what, All: true}), false, ""})
@@ -389,7 +404,7 @@ func methods(of any) []string {
 
 // names are those of all activities.
 func names() []string {
-	return slices.Concat(methods(&activities.Store{}), methods(&activities.Reader{}), methods(&activities.Embedding{}))
+	return slices.Concat(methods(&activities.Store{}), methods(&activities.Reader{}), methods(&activities.Embedding{}), methods(&activities.Upkeep{}))
 }
 
 // TestNames holds the names that workflows call activities by to the methods

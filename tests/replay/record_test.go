@@ -147,6 +147,7 @@ func startRecorder(t *testing.T) *recorder {
 	workflows.Register(w)
 	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
 	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
+	w.RegisterActivity(&activities.Upkeep{Workspaces: r.workspaces, Runs: r.client})
 	w.RegisterActivity(r.model)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
@@ -395,6 +396,18 @@ func branches() []branch {
 			_, err := r.client.RemoveModel(r.t.Context(), record.RemoveModel{Caller: r.who})
 			return err
 		}
+	}
+	backUp := func(r *recorder) string {
+		r.fact("lamp", "The lamp is oil")
+		_, err := r.client.BackUp(r.t.Context(), record.BackUp{Caller: r.who, Name: "weekly"})
+		r.check(err, "")
+		return id(record.KindBackUp, r, "weekly")
+	}
+	restore := func(r *recorder, want record.Code, overwrite bool) string {
+		backUp(r)
+		_, err := r.client.RestoreBackup(r.t.Context(), record.RestoreBackup{Caller: r.who, Name: "weekly", Overwrite: overwrite})
+		r.check(err, want)
+		return workflows.MaintenanceID(record.KindRestoreBackup, r.who.Workspace)
 	}
 	notFound := workflows.ApplicationError(record.Errorf(record.NotFound, "source", "there is no such model"), true)
 	return []branch{
@@ -684,6 +697,26 @@ func branches() []branch {
 		{workflow: "InstallModel", name: "installed", run: func(r *recorder) string { return change(r, nil, "", install(r)) }},
 		{workflow: "InstallModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, install(r)) }},
 		{workflow: "RemoveModel", name: "removed", run: func(r *recorder) string { return change(r, nil, "", remove(r)) }},
+		{workflow: "BackUpWorkspace", name: "copied", run: backUp},
+		{workflow: "BackUpWorkspace", name: "refused", run: func(r *recorder) string {
+			_, err := r.client.BackUp(r.t.Context(), record.BackUp{Caller: r.who, Name: "weekly"})
+			r.check(err, record.NotFound)
+			return id(record.KindBackUp, r, "weekly")
+		}},
+		{workflow: "RestoreBackup", name: "restored", run: func(r *recorder) string { return restore(r, "", true) }},
+		{workflow: "RestoreBackup", name: "refused", run: func(r *recorder) string { return restore(r, record.InvalidArgument, false) }},
+		{workflow: "DoctorWorkspace", name: "looked", run: func(r *recorder) string {
+			r.fact("lamp", "The lamp is oil")
+			_, err := r.client.Doctor(r.t.Context(), record.Doctor{Caller: r.who})
+			r.check(err, "")
+			return workflows.MaintenanceID(record.KindDoctor, r.who.Workspace)
+		}},
+		{workflow: "PruneLedger", name: "nothing-old", run: func(r *recorder) string {
+			r.fact("lamp", "The lamp is oil")
+			_, err := r.client.PruneLedger(r.t.Context(), record.PruneLedger{Caller: r.who, OlderThanSeconds: int64(record.MinLedgerAge / time.Second)}, nil)
+			r.check(err, "")
+			return workflows.MaintenanceID(record.KindPruneLedger, r.who.Workspace)
+		}},
 		{workflow: "RemoveModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, remove(r)) }},
 		{workflow: "StateOpen", name: "opened", run: func(r *recorder) string {
 			r.open("ship", "pay")

@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows/seal"
 )
 
 // Environment variables of ours. Temporal's own (TEMPORAL_ADDRESS,
@@ -33,10 +34,16 @@ const (
 	EnvData = "POLYPHONY_DATA"
 	// EnvShards is the number of shards of the cluster's workers.
 	EnvShards = "POLYPHONY_SHARDS"
+	// EnvKeyFile names the file of the keys that seal payloads.
+	EnvKeyFile = "POLYPHONY_KEY_FILE"
 )
 
-// fileName is the announcement's name in the data folder.
-const fileName = "worker.json"
+const (
+	// fileName is the announcement's name in the data folder.
+	fileName = "worker.json"
+	// keyFileName is the key file's name there, used when it exists.
+	keyFileName = "keys.json"
+)
 
 // dialTimeout bounds connecting to an engine.
 const dialTimeout = 10 * time.Second
@@ -58,6 +65,35 @@ func DataFolder(flag string, lookup func(string) (string, bool)) (string, error)
 	return abs, nil
 }
 
+// KeyFile returns the file of the keys that seal payloads: flag when given,
+// else EnvKeyFile, else the one in the data folder. found is false when nothing
+// names a file and there is none in the data folder; then payloads are not
+// sealed.
+func KeyFile(flag, data string, lookup func(string) (string, bool)) (path string, found bool) {
+	path = flag
+	if path == "" {
+		path, _ = lookup(EnvKeyFile)
+	}
+	if path != "" {
+		return path, true
+	}
+	path = filepath.Join(data, keyFileName)
+	_, err := os.Stat(path)
+	return path, err == nil
+}
+
+// Keys opens the key file that KeyFile finds; without one, a ring that seals
+// nothing.
+//
+// Errors: InvalidArgument.
+func Keys(flag, data string, lookup func(string) (string, bool)) (*seal.Ring, error) {
+	path, found := KeyFile(flag, data, lookup)
+	if !found {
+		path = ""
+	}
+	return seal.Open(path, nil)
+}
+
 // Worker is what a running worker announces.
 type Worker struct {
 	// Address and Namespace are the engine's.
@@ -69,6 +105,8 @@ type Worker struct {
 	HTTP string `json:"http,omitempty"`
 	// Shards is the number of shards that workspaces are spread over.
 	Shards int `json:"shards"`
+	// KeyFile is the file of the keys that seal payloads, empty without one.
+	KeyFile string `json:"key_file,omitempty"`
 	// PID is the worker's process.
 	PID       int         `json:"pid"`
 	StartedAt record.Time `json:"started_at"`
@@ -168,7 +206,21 @@ func (e environment) LookupEnv(name string) (string, bool) { return e.lookup(nam
 
 func (e environment) Environ() []string { return os.Environ() }
 
-// Connect dials the engine that serves the data folder.
+// CallerKeys opens the keys of a caller: those that the environment names, else
+// the worker's own.
+//
+// Errors: InvalidArgument.
+func CallerKeys(data string, lookup func(string) (string, bool)) (*seal.Ring, error) {
+	if env, _ := lookup(EnvKeyFile); env == "" && !External(lookup) {
+		if w, err := Announced(data); err == nil {
+			return Keys(w.KeyFile, data, lookup)
+		}
+	}
+	return Keys("", data, lookup)
+}
+
+// Connect dials the engine that serves the data folder, with the keys that seal
+// what is sent to it.
 //
 // Errors: Unavailable, InvalidArgument.
 func Connect(ctx context.Context, data string, lookup func(string) (string, bool), logger *slog.Logger) (client.Client, int, error) {
@@ -176,6 +228,11 @@ func Connect(ctx context.Context, data string, lookup func(string) (string, bool
 	if err != nil {
 		return nil, 0, err
 	}
+	keys, err := CallerKeys(data, lookup)
+	if err != nil {
+		return nil, 0, err
+	}
+	seal.Configure(&opts, keys)
 	opts.Logger = log.NewStructuredLogger(logger)
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

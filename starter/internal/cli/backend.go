@@ -46,6 +46,10 @@ type backend interface {
 	InstallModel(context.Context, record.InstallModel, func(record.InstallProgress)) (record.EmbeddingModel, error)
 	RemoveModel(context.Context, record.RemoveModel) (record.EmbeddingModel, error)
 	EmbeddingModel(ctx context.Context, caller record.Caller) (record.EmbeddingModel, error)
+	BackUp(context.Context, record.BackUp) (record.Backup, error)
+	RestoreBackup(context.Context, record.RestoreBackup) (record.Backup, error)
+	Doctor(context.Context, record.Doctor) (record.DoctorReport, error)
+	PruneLedger(context.Context, record.PruneLedger, func(record.PruneLedgerReport)) (record.PruneLedgerReport, error)
 
 	// ReadPage reads one page of rows.
 	ReadPage(context.Context, record.ReadMemory) (record.Page[json.RawMessage], error)
@@ -89,11 +93,15 @@ func dialEngine(ctx context.Context, data string, lookup func(string) (string, b
 	if err != nil {
 		return nil, err
 	}
+	keys, err := locate.CallerKeys(folder, lookup)
+	if err != nil {
+		return nil, err
+	}
 	conn, shards, err := locate.Connect(ctx, folder, lookup, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return engine{workflows.NewClient(conn, shards), conn, folder, lookup}, nil
+	return engine{workflows.NewClient(conn, shards).WithKeys(keys), conn, folder, lookup}, nil
 }
 
 func (e engine) ReadPage(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {

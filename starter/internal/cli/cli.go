@@ -169,7 +169,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.caller.Key, "key", "", "idempotency key: the same call again with it changes nothing twice")
 	f.BoolVar(&a.json, "json", false, "print the result as one JSON document")
 	f.StringVar(&a.data, "data", "", "data folder of the worker ($POLYPHONY_DATA)")
-	f.DurationVar(&a.timeout, "timeout", defaultTimeout, "how long to wait for an answer, 0 for ever; import, consolidate, harmonize, backfill and model install wait for ever unless it is given")
+	f.DurationVar(&a.timeout, "timeout", defaultTimeout, "how long to wait for an answer, 0 for ever; import, consolidate, harmonize, backfill, backup, doctor, prune and model install wait for ever unless it is given")
 
 	root.AddGroup(
 		&cobra.Group{ID: groupFacts, Title: "Facts:"},
@@ -190,7 +190,7 @@ func (a *app) root() *cobra.Command {
 	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember(), a.mcp())
 	add(groupState, a.state(), a.episode())
 	add(groupOrder, a.consolidate(), a.harmonize(), a.conflicts(), a.resolve(), a.beliefs(), a.backfill())
-	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.model(), a.tokens())
+	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.model(), a.backup(), a.doctor(), a.prune(), a.keys(), a.tokens())
 	root.AddCommand(a.version())
 	return root
 }

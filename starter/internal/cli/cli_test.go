@@ -158,6 +158,19 @@ func (f *fake) Place() (engine, gateway string) {
 	return "127.0.0.1:7233, namespace default", "http://127.0.0.1:8733"
 }
 
+func (f *fake) BackUp(_ context.Context, in record.BackUp) (record.Backup, error) {
+	return answer[record.Backup](f, "BackUp", in)
+}
+func (f *fake) RestoreBackup(_ context.Context, in record.RestoreBackup) (record.Backup, error) {
+	return answer[record.Backup](f, "RestoreBackup", in)
+}
+func (f *fake) Doctor(_ context.Context, in record.Doctor) (record.DoctorReport, error) {
+	return answer[record.DoctorReport](f, "Doctor", in)
+}
+func (f *fake) PruneLedger(_ context.Context, in record.PruneLedger, _ func(record.PruneLedgerReport)) (record.PruneLedgerReport, error) {
+	return answer[record.PruneLedgerReport](f, "PruneLedger", in)
+}
+
 func (f *fake) ReadPage(_ context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	f.requests = append(f.requests, in)
 	var page record.Page[json.RawMessage]
