@@ -39,6 +39,9 @@ type Options struct {
 	// OnQueued is told when a workspace has facts that wait for a vector. It
 	// must return at once.
 	OnQueued func(workspace string)
+	// OnSuspected is told, after the commit, when a workspace has pairs that a
+	// judge may be asked about; nil when there is none. It must return at once.
+	OnSuspected func(workspace string)
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int
@@ -66,8 +69,10 @@ type Store struct {
 	// model and onQueued are the options' Embedding and OnQueued.
 	model    string
 	onQueued func(string)
-	embed    func(ctx context.Context, text string) ([]float32, error)
-	vectors  vectorIndex
+	// onSuspected is the options' OnSuspected.
+	onSuspected func(string)
+	embed       func(ctx context.Context, text string) ([]float32, error)
+	vectors     vectorIndex
 }
 
 // Open opens the file of one workspace in dir, making folder and file when
@@ -91,7 +96,7 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
-		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed,
+		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, onSuspected: opts.OnSuspected,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {

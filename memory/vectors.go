@@ -94,6 +94,14 @@ func encodeVector(v []float32) []byte {
 	return out
 }
 
+func decodeVector(raw []byte) []float32 {
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
 // validVector reports whether v can be compared: the right size, finite, not
 // zero.
 func validVector(v []float32) bool {

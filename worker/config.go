@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/polyphony-memory/polyphony/activities/judge"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
@@ -26,6 +27,13 @@ const (
 // envModel names the folder of the embedding model.
 const envModel = "POLYPHONY_MODEL_DIR"
 
+// The judge's settings. Its key is never a flag, which others could read.
+const (
+	envJudgeURL   = "POLYPHONY_JUDGE_URL"
+	envJudgeModel = "POLYPHONY_JUDGE_MODEL"
+	envJudgeKey   = "POLYPHONY_JUDGE_KEY"
+)
+
 // Config is what the worker is started with.
 type Config struct {
 	// Data is the data folder.
@@ -38,6 +46,9 @@ type Config struct {
 	Own    string
 	// Model is the folder of the embedding model.
 	Model string
+	// Judge is the endpoint that is asked about suspected pairs; none without
+	// a URL.
+	Judge judge.Config
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -55,6 +66,8 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.IntVar(&c.Shards, "shards", 0, "number of shards that workspaces are spread over (default: $"+locate.EnvShards+", else 1)")
 	f.StringVar(&c.Own, "own", "", "the shards that this worker serves, like 0-7 or 0,3 (default all)")
 	f.StringVar(&c.Model, "model", "", "folder of the embedding model (default: $"+envModel+", else models/"+embedding.ModelName+" in the data folder, if it is there)")
+	f.StringVar(&c.Judge.URL, "judge-url", "", "OpenAI-compatible endpoint that is asked about suspected pairs, like http://localhost:11434/v1 (default: $"+envJudgeURL+", else none)")
+	f.StringVar(&c.Judge.Model, "judge-model", "", "the model that is asked there (default: $"+envJudgeModel+"; its key is $"+envJudgeKey+")")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -74,6 +87,13 @@ func (c *Config) complete() (err error) {
 	if c.Model == "" {
 		c.Model, _ = c.lookup(envModel)
 	}
+	if c.Judge.URL == "" {
+		c.Judge.URL, _ = c.lookup(envJudgeURL)
+	}
+	if c.Judge.Model == "" {
+		c.Judge.Model, _ = c.lookup(envJudgeModel)
+	}
+	c.Judge.Key, _ = c.lookup(envJudgeKey)
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {
 			return record.Errorf(record.InvalidArgument, name, "a port is 1 to 65535, 0 or -1")

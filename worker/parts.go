@@ -191,8 +191,11 @@ func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, err
 	return semantics{m, recall.NewEmbedder(m, log)}, nil
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	opts := memory.Options{Log: log}
+	if j.client != nil {
+		opts.OnSuspected = j.suspected
+	}
 	if sem.model != nil {
 		opts.Embedding, opts.OnQueued = sem.model.ID(), sem.embedder.Queued
 		opts.Embed = recall.EmbedText(sem.model)
@@ -222,7 +225,7 @@ func newRecall(sem semantics) *recall.Engine { return recall.NewEngine(sem.model
 // workers are the Temporal workers of the owned shards.
 type workers struct{ running []worker.Worker }
 
-func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, r *recall.Engine, cfg Config, log *slog.Logger) *workers {
+func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, r *recall.Engine, j *judging, cfg Config, log *slog.Logger) *workers {
 	ws := &workers{}
 	lc.Append(fx.StartStopHook(func(context.Context) error {
 		store, reader := &activities.Store{Workspaces: w}, &activities.Reader{Workspaces: w, Recall: r}
@@ -245,6 +248,7 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 			workflows.Register(tw)
 			tw.RegisterActivity(store)
 			tw.RegisterActivity(reader)
+			tw.RegisterActivity(&activities.Judge{Workspaces: w, Client: j.client})
 			if err := tw.Start(); err != nil {
 				return record.Wrap(record.Unavailable, err, "the worker of shard %d cannot be started", shard)
 			}

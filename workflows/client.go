@@ -343,6 +343,18 @@ func (c *Client) HarmonizeMemory(ctx context.Context, in record.Harmonize, onPro
 	return maintenance[record.HarmonizationReport](ctx, c, record.KindHarmonize, HarmonizeMemory, in.Caller, HarmonizeInput{Harmonize: in}, onProgress)
 }
 
+// ReferSuspicions makes sure that a run of the judge looks at the suspected
+// pairs of the caller's workspace, and does not wait for it.
+func (c *Client) ReferSuspicions(ctx context.Context, caller record.Caller) error {
+	if err := caller.Check(); err != nil {
+		return err
+	}
+	id := MaintenanceID(record.KindJudge, caller.Workspace)
+	o := c.options(start{id: id, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: record.KindJudge})
+	_, err := c.temporal.SignalWithStartWorkflow(ctx, id, SignalSuspected, nil, o, JudgeConflicts, JudgeInput{Caller: caller})
+	return FromTemporal(err)
+}
+
 func maintenance[Out any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(MaintenanceProgress)) (Out, error) {
 	id := MaintenanceID(kind, caller.Workspace)
 	s := start{id: id, workflow: workflow, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}

@@ -32,9 +32,12 @@ const (
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
+	ActivityListSuspicions    = "ListSuspicions"
+	ActivityAskJudge          = "AskJudge"
+	ActivityRecordJudgement   = "RecordJudgement"
 )
 
-// Queries and updates.
+// Queries, updates and signals.
 const (
 	// QueryProgress asks a maintenance run or an import how far it is.
 	QueryProgress = "progress"
@@ -44,6 +47,8 @@ const (
 	UpdateBegin = "begin"
 	// UpdateFinish ends an import after its last page.
 	UpdateFinish = "finish"
+	// SignalSuspected tells a judge's run that there is a new suspected pair.
+	SignalSuspected = "suspected"
 )
 
 // Search attributes by which an operator finds runs. They are stored in clear

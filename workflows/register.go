@@ -21,4 +21,5 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(ConsolidateMemory)
 	r.RegisterWorkflow(HarmonizeMemory)
 	r.RegisterWorkflow(ImportFacts)
+	r.RegisterWorkflow(JudgeConflicts)
 }

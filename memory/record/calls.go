@@ -366,6 +366,56 @@ type ResolveConflictResult struct {
 	Conflict Conflict `json:"conflict"`
 }
 
+// ListSuspicions asks for open pairs of kind suspected that no judge was asked
+// about yet.
+type ListSuspicions struct {
+	Caller
+	// Limit is how many, 1 to 100.
+	Limit int `json:"limit"`
+}
+
+// Suspicions are the ids of such rows, oldest first.
+type Suspicions struct {
+	ConflictIDs []string `json:"conflict_ids"`
+}
+
+// AskJudge asks the judge about one pair.
+type AskJudge struct {
+	Caller
+	ConflictID string `json:"conflict_id"`
+}
+
+// Judgement is what a judge said about a pair. Relation is one of duplicate,
+// refinement, contradiction and compatible, or empty: then Words says why there
+// is no usable answer.
+type Judgement struct {
+	ConflictID string `json:"conflict_id"`
+	Judge      string `json:"judge"`
+	Relation   string `json:"relation,omitempty"`
+	Words      string `json:"words,omitempty"`
+}
+
+// RecordJudgement keeps a judgement on its row, once.
+type RecordJudgement struct {
+	Caller
+	Judgement
+}
+
+// RecordJudgementResult is the row afterwards.
+type RecordJudgementResult struct {
+	Receipt
+	Conflict Conflict `json:"conflict"`
+}
+
+// JudgeReport counts what a run of the judge did.
+type JudgeReport struct {
+	// Asked counts the pairs, Settled those whose row closed, Unanswered those
+	// without a usable answer.
+	Asked      int `json:"asked"`
+	Settled    int `json:"settled"`
+	Unanswered int `json:"unanswered"`
+}
+
 // ImportFacts is one page of a bulk import.
 type ImportFacts struct {
 	Caller

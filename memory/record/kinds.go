@@ -17,6 +17,8 @@ const (
 	KindImportFacts       = "import"
 	KindConsolidate       = "consolidate"
 	KindHarmonize         = "harmonize"
+	KindJudge             = "judge"
+	KindRecordJudgement   = "record-judgement"
 	KindPreamble          = "preamble"
 	KindSearch            = "search"
 	KindRead              = "read"

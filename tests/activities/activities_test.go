@@ -217,6 +217,9 @@ func calls() []call {
 		{"resolved", workflows.ActivityResolveConflict, func(b *bench) any {
 			return record.ResolveConflict{Caller: who("n"), ConflictID: b.conflict, Winner: "both"}
 		}, true, ""},
+		{"judged", workflows.ActivityRecordJudgement, func(b *bench) any {
+			return record.RecordJudgement{Caller: who("p"), Judgement: record.Judgement{ConflictID: b.suspected(), Judge: "small", Relation: "contradiction", Words: "moved"}}
+		}, true, ""},
 		{"captured", workflows.ActivityCaptureMeeting, fixed(record.MeetingPage{CaptureMeeting: meeting, Last: true}), true, ""},
 		{"a page of several", workflows.ActivityCaptureMeeting, fixed(record.MeetingPage{CaptureMeeting: meeting}), true, ""},
 		{"page", workflows.ActivityImportFacts, fixed(record.ImportFacts{Caller: who("o"), Source: "made-up", Items: []record.ProposeFact{
@@ -335,7 +338,7 @@ func methods(of any) []string {
 // there are, both ways.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	have := append(methods(&activities.Store{}), methods(&activities.Reader{})...)
+	have := append(methods(&activities.Store{}), append(methods(&activities.Reader{}), methods(&activities.Judge{})...)...)
 	file, err := parser.ParseFile(token.NewFileSet(), "../../workflows/contract.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -124,6 +124,9 @@ func conflictRow(o *output, c record.Conflict) {
 	if c.Reason != "" {
 		o.line("    %s", o.dim(brief(c.Reason)))
 	}
+	if !c.JudgedAt.IsZero() {
+		o.line("    %s", o.dim(brief(fmt.Sprintf("judge %s: %s. %s", oneLine(or(c.Judge, "none")), or(c.Judgement, "no usable answer"), oneLine(c.JudgeWords)))))
+	}
 }
 
 func (a *app) resolve() *cobra.Command {
