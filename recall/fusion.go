@@ -23,6 +23,9 @@ const (
 	contrast = 24.0
 	// mentionBonus and recallBonus bound what use adds: less than one rank.
 	mentionBonus, recallBonus = 0.01, 0.005
+	// beliefBonus is what it adds, times the belief's confidence, that several
+	// agents hold a fact.
+	beliefBonus = 0.01
 )
 
 // fused is one fact with what every voice said of it.
@@ -32,6 +35,9 @@ type fused struct {
 	// rrf is the weighted reciprocal rank sum, score what the answer is
 	// ordered by.
 	rrf, score float64
+	// belief is the confidence of the belief that the fact is a source of, 0
+	// for none.
+	belief float64
 }
 
 // fuse joins the voices' rankings. Each fact counts once per voice, at its best
@@ -114,8 +120,9 @@ func normalise(all []*fused) {
 	}
 }
 
-// use is the small bonus of facts that are mentioned and recalled often.
+// use is the small bonus of facts that are mentioned and recalled often, and of
+// those that several agents hold.
 func use(f *fused) float64 {
 	saturate := func(n int64) float64 { return 1 - 1/float64(1+max(0, n)) }
-	return mentionBonus*saturate(f.MentionCount-1) + recallBonus*saturate(f.RecallCount)
+	return mentionBonus*saturate(f.MentionCount-1) + recallBonus*saturate(f.RecallCount) + beliefBonus*f.belief
 }
