@@ -59,7 +59,7 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 		last, n := found.last, len(found.facts)
 		if req.Phase == record.PhaseMerge {
 			page.Report.Considered = n
-			err = t.mergePairs(found.pairs, &page.Report)
+			err = t.mergePairs(req, found.pairs, &page.Report)
 		} else {
 			last, n, err = t.consolidate(req, after, &page.Report)
 		}
@@ -67,9 +67,20 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 			page.Next = strconv.FormatInt(last, 10)
 		}
 		r := page.Report
-		t.discard = req.Phase != record.PhaseFinish && r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
+		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
 		return page, err
 	})
+}
+
+// changeRunes is how much of a statement a dry run shows.
+const changeRunes = 200
+
+// change is what a dry run lists of a fact; a real run lists nothing.
+func change(req record.MaintenancePage, what string, f *fact, other, reason string) []record.Change {
+	if !req.DryRun {
+		return nil
+	}
+	return []record.Change{{What: what, ID: f.ID, Other: other, Content: firstRunes(f.Content, changeRunes), Reason: firstRunes(reason, changeRunes)}}
 }
 
 // consolidate runs the page and returns its last row and how many it saw.
@@ -84,6 +95,7 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 	case record.PhaseExpireFacts:
 		return t.eachFact(req, after, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
 			report.Expired++
+			report.Would.Add(change(req, "expired", f, "", "its validity ended")...)
 			return t.archive(f, "expired", "its validity ended")
 		})
 	case record.PhaseArchive:
@@ -96,6 +108,7 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 				return nil
 			}
 			report.Archived++
+			report.Would.Add(change(req, "archived", f, "", "faded, weak and never recalled")...)
 			return t.archive(f, "faded", "faded, weak and never recalled")
 		})
 	}
@@ -132,6 +145,9 @@ func (t *tx) expireItems(req record.MaintenancePage, after int64, report *record
 		last = it.Seq
 		report.Considered++
 		report.Expired++
+		if req.DryRun {
+			report.Would.Add(record.Change{What: "expired", ID: it.Value.ID, Content: firstRunes(it.Value.Content, changeRunes), Reason: "its time is over"})
+		}
 		if err := t.exec("UPDATE session_items SET state = 'expired' WHERE seq = ?", it.Seq); err != nil {
 			return 0, 0, err
 		}
@@ -165,6 +181,13 @@ func (t *tx) promoteItems(req record.MaintenancePage, after int64, report *recor
 			report.Promoted++
 		}
 		report.Conflicts += len(out.Conflicts)
+		if req.DryRun {
+			what := "promoted"
+			if out.Status == record.StatusReMentioned {
+				what = "re-mentioned"
+			}
+			report.Would.Add(record.Change{What: what, ID: item.ID, Content: firstRunes(item.Content, changeRunes), Reason: "as " + string(out.Status) + " in " + out.Domain + "/" + out.Topic})
+		}
 		if err := t.exec("UPDATE session_items SET state = 'promoted', fact_id = ? WHERE seq = ?", out.FactID, it.Seq); err != nil {
 			return 0, 0, err
 		}
@@ -195,7 +218,7 @@ func (t *tx) promote(item sessionItem) (record.ProposeFactResult, error) {
 
 // mergePairs retires the later of each two duplicates in different topics, or
 // the weaker. A pair of which a side is gone or has changed is passed over.
-func (t *tx) mergePairs(pairs []pair, report *record.ConsolidationReport) error {
+func (t *tx) mergePairs(req record.MaintenancePage, pairs []pair, report *record.ConsolidationReport) error {
 	for _, p := range pairs {
 		if p.a.topicKey == p.b.topicKey {
 			continue
@@ -234,6 +257,7 @@ func (t *tx) mergePairs(pairs []pair, report *record.ConsolidationReport) error 
 			return err
 		}
 		report.Merged++
+		report.Would.Add(change(req, "merged", loser, winner.ID, reason)...)
 	}
 	return nil
 }
@@ -272,7 +296,7 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 		switch req.Phase {
 		case record.PhaseBeliefs:
 			page.Report.Considered = len(found.facts)
-			if err = t.harmonize(found, &page.Report); err == nil && len(found.facts) == req.Limit {
+			if err = t.harmonize(req, found, &page.Report); err == nil && len(found.facts) == req.Limit {
 				page.Next = strconv.FormatInt(found.last, 10)
 			}
 		case record.PhasePrune:
@@ -283,7 +307,7 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 			err = record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
 		}
 		r := page.Report
-		t.discard = req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
+		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
 		return page, err
 	})
 }
@@ -306,7 +330,7 @@ func (t *tx) holders(facts []*fact) ([]string, error) {
 // harmonize looks at the facts of a page and what stands around each: its
 // cluster of agreeing facts becomes a belief when at least two agents hold it,
 // and a fact of other agents that opposes it opens a row.
-func (t *tx) harmonize(found factPage, report *record.HarmonizationReport) error {
+func (t *tx) harmonize(req record.MaintenancePage, found factPage, report *record.HarmonizationReport) error {
 	around := map[int64][]pair{}
 	for _, p := range found.pairs {
 		around[p.a.seq] = append(around[p.a.seq], p)
@@ -331,16 +355,24 @@ func (t *tx) harmonize(found factPage, report *record.HarmonizationReport) error
 			if p.verdict.Relation == conflict.Duplicate {
 				cluster = append(cluster, o)
 			} else if o.seq > f.seq {
+				opened := report.ConflictsOpened
 				if err := t.oppose(f, related{o, p.verdict}, report); err != nil {
 					return err
+				}
+				if report.ConflictsOpened > opened {
+					report.Would.Add(change(req, "conflict", f, o.ID, p.verdict.Reason)...)
 				}
 			}
 		}
 		slices.SortFunc(cluster, func(a, b *fact) int { return cmp.Compare(a.seq, b.seq) })
 		if cluster[0] == f {
 			// The oldest of a cluster stands for it; the others pass.
+			known := report.BeliefsCreated + report.BeliefsUpdated
 			if err := t.believe(cluster, report); err != nil {
 				return err
+			}
+			if report.BeliefsCreated+report.BeliefsUpdated > known {
+				report.Would.Add(change(req, "belief", f, "", fmt.Sprintf("held by several agents in %d facts", len(cluster)))...)
 			}
 		}
 	}

@@ -262,3 +262,51 @@ func harmonizePages(t *testing.T, s *Store, round string) (total record.Harmoniz
 	}
 	return total
 }
+
+// A dry run lists what the run then does, and changes nothing.
+func TestStore_maintenance_dryRun(t *testing.T) {
+	t.Parallel()
+	s, clock := mustOpen(t)
+	p := plant(60)
+	importAll(t, s, p.items)
+	weak := 0.2
+	faded := req("rumour", "somebody saw a ghost in the cellar")
+	faded.Confidence, faded.MemoryType = &weak, "event"
+	mustPropose(t, s, faded)
+	if _, err := s.Remember(t.Context(), record.Remember{Caller: record.Caller{Workspace: "w", Agent: "a"}, SessionID: "monday", Content: "The lobby has a piano."}); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(60 * 24 * time.Hour)
+	before := dump(t, s)
+	run := func(round string, dry bool) (c record.ConsolidationReport, h record.HarmonizationReport) {
+		for _, phase := range record.ConsolidationPhases() {
+			page, err := s.ConsolidatePage(t.Context(), record.MaintenancePage{Caller: record.Caller{Workspace: "w", Key: round + "-c-" + phase}, Phase: phase, Limit: 1000, DryRun: dry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Add(page.Report)
+		}
+		for _, phase := range record.HarmonizationPhases() {
+			page, err := s.HarmonizePage(t.Context(), record.MaintenancePage{Caller: record.Caller{Workspace: "w", Key: round + "-h-" + phase}, Phase: phase, Limit: 1000, DryRun: dry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Add(page.Report)
+		}
+		return c, h
+	}
+	c, h := run("dry", true)
+	if dump(t, s) != before {
+		t.Error("the dry run changed something")
+	}
+	if got := c.Promoted + c.ReMentioned + c.Merged + c.Archived + c.Expired; got != len(c.Would) || c.Merged == 0 || c.Archived != 1 || c.Promoted != 1 {
+		t.Errorf("%d of %d listed: %+v", len(c.Would), got, c)
+	}
+	if got := h.BeliefsCreated + h.ConflictsOpened; got != len(h.Would) {
+		t.Errorf("%d of %d listed: %+v", len(h.Would), got, h)
+	}
+	done, _ := run("real", false)
+	if done.Merged != c.Merged || done.Archived != c.Archived || done.Promoted != c.Promoted || len(done.Would) > 0 {
+		t.Errorf("the run did %+v, the dry run promised %+v", done, c)
+	}
+}
