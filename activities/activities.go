@@ -176,6 +176,11 @@ func (a *Store) ResolveConflict(ctx context.Context, in record.ResolveConflict) 
 	return write(ctx, a.Workspaces, in, (*memory.Store).ResolveConflict)
 }
 
+// RecordJudgement runs [memory.Store.RecordJudgement].
+func (a *Store) RecordJudgement(ctx context.Context, in record.RecordJudgement) (record.RecordJudgementResult, error) {
+	return write(ctx, a.Workspaces, in, (*memory.Store).RecordJudgement)
+}
+
 // CaptureMeetingPage runs [memory.Store.CaptureMeetingPage].
 func (a *Store) CaptureMeetingPage(ctx context.Context, in record.MeetingPage) (record.MeetingReport, error) {
 	return write(ctx, a.Workspaces, in, (*memory.Store).CaptureMeetingPage)

@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -37,6 +35,7 @@ func (t *tx) conflictRow(kind record.ConflictKind, x, y, winner, loser, rule, re
 	if err != nil {
 		return record.ConflictRef{}, err
 	}
+	t.writer.suspected = t.writer.suspected || kind == record.ConflictSuspected
 	ref := record.ConflictRef{Kind: kind, Winner: winner, Loser: loser, Reason: reason}
 	return ref, t.row("SELECT id FROM conflicts WHERE fact_a = ? AND fact_b = ? AND kind = ?", a, b, kind).Scan(&ref.ID)
 }
@@ -63,14 +62,16 @@ func (t *tx) reopenConflicts(x, y string) ([]string, error) {
 	return ids, err
 }
 
-const conflictColumns = `c.id, c.kind, c.fact_a, c.fact_b, c.winner, c.loser, c.open, c.resolution, c.rule, c.reason, a.content, b.content, c.resolved_by, c.created_at, c.closed_at`
+const conflictColumns = `c.id, c.kind, c.fact_a, c.fact_b, c.winner, c.loser, c.open, c.resolution, c.rule, c.reason, a.content, b.content, c.resolved_by,
+	c.judge, c.judgement, c.judge_words, c.judged_at, c.created_at, c.closed_at`
 
 const fromConflicts = ` FROM conflicts c JOIN facts a ON a.id = c.fact_a JOIN facts b ON b.id = c.fact_b `
 
 func scanConflict(r scanner) (c record.Conflict, err error) {
-	var created, closed int64
-	err = r.Scan(&c.ID, &c.Kind, &c.FactA, &c.FactB, &c.Winner, &c.Loser, &c.Open, &c.Resolution, &c.Rule, &c.Reason, &c.ContentA, &c.ContentB, &c.ResolvedBy, &created, &closed)
-	c.CreatedAt, c.ClosedAt = record.FromMicros(created), record.FromMicros(closed)
+	var created, closed, judged int64
+	err = r.Scan(&c.ID, &c.Kind, &c.FactA, &c.FactB, &c.Winner, &c.Loser, &c.Open, &c.Resolution, &c.Rule, &c.Reason, &c.ContentA, &c.ContentB, &c.ResolvedBy,
+		&c.Judge, &c.Judgement, &c.JudgeWords, &judged, &created, &closed)
+	c.JudgedAt, c.CreatedAt, c.ClosedAt = record.FromMicros(judged), record.FromMicros(created), record.FromMicros(closed)
 	return c, err
 }
 
@@ -84,10 +85,7 @@ func (s *Store) ResolveConflict(ctx context.Context, req record.ResolveConflict)
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
 			return res, err
 		}
-		c, err := scanConflict(t.row("SELECT "+conflictColumns+fromConflicts+"WHERE c.id = ?", req.ConflictID))
-		if errors.Is(err, sql.ErrNoRows) {
-			return res, record.Errorf(record.NotFound, "conflict_id", "there is no conflict with that id in this workspace")
-		}
+		c, err := getConflict(t, req.ConflictID)
 		if err != nil {
 			return res, err
 		}

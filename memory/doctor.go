@@ -3,10 +3,8 @@ package memory
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"slices"
 	"strings"
 
@@ -77,8 +75,7 @@ func found(r *record.DoctorReport, what string, n int64, detail string) {
 }
 
 func (v *View) examinePages(r *record.DoctorReport) error {
-	rows, err := v.query("SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
-	bad, err := collect(rows, err, scanOne[string])
+	bad, err := v.integrity()
 	if err != nil {
 		return err
 	}
@@ -324,18 +321,6 @@ func vectorFaults(q queryer) (bad []int64, bits []packed, n int64, err error) {
 		return struct{}{}, nil
 	})
 	return bad, bits, n, err
-}
-
-// decodeVector is the reverse of encodeVector; nil for what is not one.
-func decodeVector(raw []byte) []float32 {
-	if len(raw)%4 != 0 {
-		return nil
-	}
-	out := make([]float32, len(raw)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return out
 }
 
 // repair makes again what the findings name.

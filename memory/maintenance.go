@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,9 +22,6 @@ const (
 	// (behaviour.md 9).
 	fadedBelow = 0.05
 	weakBelow  = 0.5
-	// mergeWindow bounds the facts that one fact is compared with when looking
-	// for duplicates and contradictions across topics.
-	mergeWindow = 16
 )
 
 func checkPage(cursor string, limit int) (after int64, err error) {
@@ -46,17 +45,42 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 	if err != nil {
 		return record.ConsolidationPage{}, err
 	}
+	var found factPage
+	if req.Phase == record.PhaseMerge {
+		// Looking for duplicates takes far longer than a write may, so it is done
+		// in a read; the write looks again at the pairs that it found.
+		if found, err = s.lookAround(ctx, req, after, conflict.Duplicate); err != nil {
+			return record.ConsolidationPage{}, err
+		}
+	}
 	return apply(ctx, s, record.KindConsolidate, req, func(t *tx) (record.ConsolidationPage, error) {
 		var page record.ConsolidationPage
 		page.Report.Skipped = []string{}
-		last, n, err := t.consolidate(req, after, &page.Report)
+		last, n := found.last, len(found.facts)
+		if req.Phase == record.PhaseMerge {
+			page.Report.Considered = n
+			err = t.mergePairs(req, found.pairs, &page.Report)
+		} else {
+			last, n, err = t.consolidate(req, after, &page.Report)
+		}
 		if n == req.Limit {
 			page.Next = strconv.FormatInt(last, 10)
 		}
 		r := page.Report
-		t.discard = req.Phase != record.PhaseFinish && r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
+		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0
 		return page, err
 	})
+}
+
+// changeRunes is how much of a statement a dry run shows.
+const changeRunes = 200
+
+// change is what a dry run lists of a fact; a real run lists nothing.
+func change(req record.MaintenancePage, what string, f *fact, other, reason string) []record.Change {
+	if !req.DryRun {
+		return nil
+	}
+	return []record.Change{{What: what, ID: f.ID, Other: other, Content: firstRunes(f.Content, changeRunes), Reason: firstRunes(reason, changeRunes)}}
 }
 
 // consolidate runs the page and returns its last row and how many it saw.
@@ -69,14 +93,13 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 	case record.PhasePromote:
 		return t.promoteItems(req, after, report)
 	case record.PhaseExpireFacts:
-		return t.eachFact(req, after, report, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
+		return t.eachFact(req, after, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
 			report.Expired++
+			report.Would.Add(change(req, "expired", f, "", "its validity ended")...)
 			return t.archive(f, "expired", "its validity ended")
 		})
-	case record.PhaseMerge:
-		return t.eachFact(req, after, report, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error { return t.mergeInto(f, report) })
 	case record.PhaseArchive:
-		return t.eachFact(req, after, report, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
+		return t.eachFact(req, after, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
 			AND f.memory_type NOT IN ('instruction', 'preference', 'profile', 'relationship')
 			AND NOT EXISTS (SELECT 1 FROM belief_facts b WHERE b.fact_id = f.id)
 			AND NOT EXISTS (SELECT 1 FROM facts s WHERE s.superseded_by = f.id)
@@ -85,6 +108,7 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 				return nil
 			}
 			report.Archived++
+			report.Would.Add(change(req, "archived", f, "", "faded, weak and never recalled")...)
 			return t.archive(f, "faded", "faded, weak and never recalled")
 		})
 	}
@@ -93,17 +117,13 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 
 // eachFact runs do over the page of active facts that meet where, which takes
 // the time as its one argument, oldest first.
-func (t *tx) eachFact(req record.MaintenancePage, after int64, report *record.ConsolidationReport, where string, do func(*fact) error) (last int64, n int, err error) {
-	rows, err := t.query("SELECT "+factColumns+fromFacts+"WHERE "+current+" AND "+where+" AND f.seq > ? AND (? = '' OR f.agent = ?) ORDER BY f.seq LIMIT ?", t.now.Micros(), after, req.ForAgent, req.ForAgent, req.Limit)
-	facts, err := collect(rows, err, scanFact)
+func (t *tx) eachFact(req record.MaintenancePage, after int64, where string, do func(*fact) error) (last int64, n int, err error) {
+	facts, err := pageOfFacts(t, req, after, where)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, f := range facts {
 		last = f.seq
-		if report != nil && req.Phase == record.PhaseMerge {
-			report.Considered++
-		}
 		if err := do(f); err != nil {
 			return 0, 0, err
 		}
@@ -125,6 +145,9 @@ func (t *tx) expireItems(req record.MaintenancePage, after int64, report *record
 		last = it.Seq
 		report.Considered++
 		report.Expired++
+		if req.DryRun {
+			report.Would.Add(record.Change{What: "expired", ID: it.Value.ID, Content: firstRunes(it.Value.Content, changeRunes), Reason: "its time is over"})
+		}
 		if err := t.exec("UPDATE session_items SET state = 'expired' WHERE seq = ?", it.Seq); err != nil {
 			return 0, 0, err
 		}
@@ -158,6 +181,13 @@ func (t *tx) promoteItems(req record.MaintenancePage, after int64, report *recor
 			report.Promoted++
 		}
 		report.Conflicts += len(out.Conflicts)
+		if req.DryRun {
+			what := "promoted"
+			if out.Status == record.StatusReMentioned {
+				what = "re-mentioned"
+			}
+			report.Would.Add(record.Change{What: what, ID: item.ID, Content: firstRunes(item.Content, changeRunes), Reason: "as " + string(out.Status) + " in " + out.Domain + "/" + out.Topic})
+		}
 		if err := t.exec("UPDATE session_items SET state = 'promoted', fact_id = ? WHERE seq = ?", out.FactID, it.Seq); err != nil {
 			return 0, 0, err
 		}
@@ -186,19 +216,22 @@ func (t *tx) promote(item sessionItem) (record.ProposeFactResult, error) {
 	return t.propose(p)
 }
 
-// mergeInto retires f's later duplicates in other topics of its domain in
-// favour of the stronger of each two.
-func (t *tx) mergeInto(f *fact, report *record.ConsolidationReport) error {
-	near, err := t.domainRelatives(f)
-	if err != nil {
-		return err
-	}
-	for _, o := range near {
-		if o.seq < f.seq || o.topicKey == f.topicKey {
+// mergePairs retires the later of each two duplicates in different topics, or
+// the weaker. A pair of which a side is gone or has changed is passed over.
+func (t *tx) mergePairs(req record.MaintenancePage, pairs []pair, report *record.ConsolidationReport) error {
+	for _, p := range pairs {
+		if p.a.topicKey == p.b.topicKey {
 			continue
 		}
-		verdict := conflict.Compare(f.statement(), o.statement())
-		if verdict.Relation != conflict.Duplicate {
+		f, err := t.stillActive(p.a)
+		if err != nil {
+			return err
+		}
+		o, err := t.stillActive(p.b)
+		if err != nil {
+			return err
+		}
+		if f == nil || o == nil {
 			continue
 		}
 		winner, loser := f, o
@@ -212,11 +245,11 @@ func (t *tx) mergeInto(f *fact, report *record.ConsolidationReport) error {
 		if kept {
 			continue
 		}
-		reason := "the same statement in another topic: " + verdict.Reason
+		reason := "the same statement in another topic: " + p.verdict.Reason
 		if err := t.supersede(loser, winner, record.ConflictMerged, reason); err != nil {
 			return err
 		}
-		if _, err := t.conflictRow(record.ConflictMerged, winner.ID, loser.ID, winner.ID, loser.ID, verdict.Rule, reason); err != nil {
+		if _, err := t.conflictRow(record.ConflictMerged, winner.ID, loser.ID, winner.ID, loser.ID, p.verdict.Rule, reason); err != nil {
 			return err
 		}
 		err = t.exec("UPDATE facts SET mention_count = mention_count + ?, confidence = max(confidence, ?), version = version + 1 WHERE seq = ?", loser.MentionCount, loser.Confidence, winner.seq)
@@ -224,11 +257,19 @@ func (t *tx) mergeInto(f *fact, report *record.ConsolidationReport) error {
 			return err
 		}
 		report.Merged++
-		if loser == f {
-			return nil
-		}
+		report.Would.Add(change(req, "merged", loser, winner.ID, reason)...)
 	}
 	return nil
+}
+
+// stillActive reads a fact again; nil when it is no longer active, or says
+// something else by now.
+func (t *tx) stillActive(f *fact) (*fact, error) {
+	now, err := scanFact(t.row("SELECT "+factColumns+fromFacts+"WHERE f.seq = ? AND "+current, f.seq))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (now.Expired(t.now) || now.Content != f.Content || now.topicKey != f.topicKey) {
+		return nil, nil
+	}
+	return now, err
 }
 
 func (t *tx) sourceOfBelief(id string) (bool, error) {
@@ -237,47 +278,26 @@ func (t *tx) sourceOfBelief(id string) (bool, error) {
 	return n > 0, err
 }
 
-// domainRelatives returns the active facts of f's domain that share its
-// rarest terms, f left out.
-func (t *tx) domainRelatives(f *fact) ([]*fact, error) {
-	near, err := relatives(t, text.QueryTerms(f.Content), domainToken(f.domainID), mergeWindow)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*fact, 0, len(near))
-	for _, r := range near {
-		if r.seq == f.seq {
-			continue
-		}
-		rows, err := t.query("SELECT "+factColumns+fromFacts+"WHERE f.seq = ? AND "+current+" AND (f.valid_until = 0 OR f.valid_until > ?)", r.seq, t.now.Micros())
-		found, err := collect(rows, err, scanFact)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	return out, nil
-}
-
 // HarmonizePage does one page of a harmonization phase.
 func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (record.HarmonizationPage, error) {
 	after, err := checkPage(req.Cursor, req.Limit)
 	if err != nil {
 		return record.HarmonizationPage{}, err
 	}
+	var found factPage
+	if req.Phase == record.PhaseBeliefs {
+		if found, err = s.lookAround(ctx, req, after, conflict.Duplicate, conflict.Contradiction); err != nil {
+			return record.HarmonizationPage{}, err
+		}
+	}
 	return apply(ctx, s, record.KindHarmonize, req, func(t *tx) (record.HarmonizationPage, error) {
 		var page record.HarmonizationPage
 		var err error
 		switch req.Phase {
 		case record.PhaseBeliefs:
-			var last int64
-			var n int
-			last, n, err = t.eachFact(req, after, nil, "(f.valid_until = 0 OR f.valid_until > ?)", func(f *fact) error {
-				page.Report.Considered++
-				return t.harmonize(f, &page.Report)
-			})
-			if n == req.Limit {
-				page.Next = strconv.FormatInt(last, 10)
+			page.Report.Considered = len(found.facts)
+			if err = t.harmonize(req, found, &page.Report); err == nil && len(found.facts) == req.Limit {
+				page.Next = strconv.FormatInt(found.last, 10)
 			}
 		case record.PhasePrune:
 			err = t.pruneBeliefs(&page.Report)
@@ -287,7 +307,7 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 			err = record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
 		}
 		r := page.Report
-		t.discard = req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
+		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
 		return page, err
 	})
 }
@@ -307,37 +327,53 @@ func (t *tx) holders(facts []*fact) ([]string, error) {
 	return collect(rows, err, scanOne[string])
 }
 
-// harmonize looks at one fact: its cluster of agreeing facts becomes a belief
-// when at least two agents hold it, and a fact of other agents that opposes it
-// opens a row.
-func (t *tx) harmonize(f *fact, report *record.HarmonizationReport) error {
-	near, err := t.domainRelatives(f)
-	if err != nil {
-		return err
+// harmonize looks at the facts of a page and what stands around each: its
+// cluster of agreeing facts becomes a belief when at least two agents hold it,
+// and a fact of other agents that opposes it opens a row.
+func (t *tx) harmonize(req record.MaintenancePage, found factPage, report *record.HarmonizationReport) error {
+	around := map[int64][]pair{}
+	for _, p := range found.pairs {
+		around[p.a.seq] = append(around[p.a.seq], p)
 	}
-	cluster := []*fact{f}
-	var opposed []related
-	for _, o := range near {
-		switch verdict := conflict.Compare(f.statement(), o.statement()); verdict.Relation {
-		case conflict.Duplicate:
-			cluster = append(cluster, o)
-		case conflict.Contradiction:
-			opposed = append(opposed, related{o, verdict})
-		}
-	}
-	slices.SortFunc(cluster, func(a, b *fact) int { return int(a.seq - b.seq) })
-	if cluster[0] == f {
-		// The oldest of a cluster stands for it; the others pass.
-		if err := t.believe(cluster, report); err != nil {
+	for _, f := range found.facts {
+		f, err := t.stillActive(f)
+		if err != nil {
 			return err
 		}
-	}
-	for _, r := range opposed {
-		if r.fact.seq < f.seq {
+		if f == nil {
 			continue
 		}
-		if err := t.oppose(f, r, report); err != nil {
-			return err
+		cluster := []*fact{f}
+		for _, p := range around[f.seq] {
+			o, err := t.stillActive(p.b)
+			if err != nil {
+				return err
+			}
+			if o == nil {
+				continue
+			}
+			if p.verdict.Relation == conflict.Duplicate {
+				cluster = append(cluster, o)
+			} else if o.seq > f.seq {
+				opened := report.ConflictsOpened
+				if err := t.oppose(f, related{o, p.verdict}, report); err != nil {
+					return err
+				}
+				if report.ConflictsOpened > opened {
+					report.Would.Add(change(req, "conflict", f, o.ID, p.verdict.Reason)...)
+				}
+			}
+		}
+		slices.SortFunc(cluster, func(a, b *fact) int { return cmp.Compare(a.seq, b.seq) })
+		if cluster[0] == f {
+			// The oldest of a cluster stands for it; the others pass.
+			known := report.BeliefsCreated + report.BeliefsUpdated
+			if err := t.believe(cluster, report); err != nil {
+				return err
+			}
+			if report.BeliefsCreated+report.BeliefsUpdated > known {
+				report.Would.Add(change(req, "belief", f, "", fmt.Sprintf("held by several agents in %d facts", len(cluster)))...)
+			}
 		}
 	}
 	return nil

@@ -339,6 +339,26 @@ func (v *View) StaleVersion(statement string) (*StaleMatch, error) {
 	return m, nil
 }
 
+// BelievedAt returns the confidence of the beliefs that rest on the facts in the
+// given rows, by row; facts without a belief are left out.
+func (v *View) BelievedAt(seqs []int64) (map[int64]float64, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		seq        int64
+		confidence float64
+	}
+	rows, err := v.query("SELECT f.seq, b.confidence FROM json_each(?) j JOIN facts f ON f.seq = j.value JOIN belief_facts m ON m.fact_id = f.id JOIN beliefs b ON b.id = m.belief_id", string(list))
+	found, err := collect(rows, err, func(r scanner) (x row, err error) { return x, r.Scan(&x.seq, &x.confidence) })
+	out := make(map[int64]float64, len(found))
+	for _, x := range found {
+		out[x.seq] = x.confidence
+	}
+	return out, err
+}
+
 // Beliefs lists what several agents hold, in scope, by domain, then oldest
 // first.
 func (v *View) Beliefs(scope Scope) ([]record.Belief, error) {

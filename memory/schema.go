@@ -186,6 +186,10 @@ CREATE TABLE conflicts (
   rule        TEXT NOT NULL DEFAULT '',
   reason      TEXT NOT NULL DEFAULT '',
   resolved_by TEXT NOT NULL DEFAULT '',
+  judge       TEXT NOT NULL DEFAULT '',
+  judgement   TEXT NOT NULL DEFAULT '',
+  judge_words TEXT NOT NULL DEFAULT '',
+  judged_at   INTEGER NOT NULL DEFAULT 0,
   created_at  INTEGER NOT NULL,
   closed_at   INTEGER NOT NULL DEFAULT 0,
   CHECK (fact_a < fact_b),
@@ -193,6 +197,7 @@ CREATE TABLE conflicts (
 ) STRICT;
 CREATE INDEX conflicts_b ON conflicts(fact_b);
 CREATE INDEX conflicts_open ON conflicts(created_at, id) WHERE open = 1;
+CREATE INDEX conflicts_unjudged ON conflicts(created_at, id) WHERE open = 1 AND kind = 'suspected' AND judged_at = 0;
 
 CREATE TABLE edges (
   source     INTEGER NOT NULL REFERENCES facts(seq) ON DELETE CASCADE,

@@ -42,6 +42,9 @@ type Options struct {
 	// VectorIndex says what finds the nearest vectors; "" is VectorsInMemory.
 	// The answers are the same.
 	VectorIndex VectorIndex
+	// OnSuspected is told, after the commit, when a workspace has pairs that a
+	// judge may be asked about; nil when there is none. It must return at once.
+	OnSuspected func(workspace string)
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int
@@ -79,6 +82,8 @@ type Store struct {
 	index      VectorIndex
 	indexed    bool
 	indexError error
+	// onSuspected is the options' OnSuspected.
+	onSuspected func(string)
 }
 
 // Open opens the file of one workspace in dir, making folder and file when
@@ -105,7 +110,7 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	}
 	s := &Store{
 		workspace: workspace, path: filepath.Join(dir, FileName),
-		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, index: opts.VectorIndex,
+		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, onSuspected: opts.OnSuspected, index: opts.VectorIndex,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
 	if err := s.prepare(ctx, dir); err != nil {

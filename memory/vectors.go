@@ -35,6 +35,18 @@ func encodeVector(v []float32) []byte {
 	return out
 }
 
+// decodeVector is the reverse of encodeVector; nil for what is not one.
+func decodeVector(raw []byte) []float32 {
+	if len(raw)%4 != 0 {
+		return nil
+	}
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
 // validVector reports whether v can be compared: the right size, finite, not
 // zero.
 func validVector(v []float32) bool {

@@ -52,7 +52,9 @@ type writer struct {
 	index pendingIndex
 	// queued is true when the open transaction queued a fact for embedding.
 	queued bool
-	queue  chan *operation
+	// suspected is true when the open transaction opened a suspected pair.
+	suspected bool
+	queue     chan *operation
 	// mu guards closed against a send on queue.
 	mu     sync.RWMutex
 	closed bool
@@ -141,7 +143,7 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 // savepoint, so one that fails leaves the others; a failure of the transaction
 // itself fails them all, and nothing of them is written.
 func (w *writer) commit(batch []*operation) {
-	w.index, w.queued = pendingIndex{}, false
+	w.index, w.queued, w.suspected = pendingIndex{}, false, false
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
 		return
@@ -177,6 +179,9 @@ func (w *writer) commit(batch []*operation) {
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
+	}
+	if wrote && w.suspected && w.store.onSuspected != nil {
+		w.store.onSuspected(w.store.workspace)
 	}
 	if op := batch[0]; op.after != nil && op.err == nil {
 		if err := op.after(w); err != nil {

@@ -230,6 +230,9 @@ func (e *Engine) facts(ctx context.Context, v *memory.View, mode record.Mode, re
 		return nil, err
 	}
 	all := fuse(weigh(q.Intent), rankings)
+	if err := believe(v, all); err != nil {
+		return nil, err
+	}
 	if mode == record.Hybrid {
 		score(all, v.Now().Time, e.ageless)
 		all = diversify(all, e.lambda)
@@ -257,6 +260,19 @@ func OwnFirst[T any](list []T, own func(T) bool) {
 		}
 		return 1
 	})
+}
+
+// believe notes which facts several agents hold.
+func believe(v *memory.View, all []*fused) error {
+	seqs := make([]int64, len(all))
+	for i, f := range all {
+		seqs[i] = f.Seq
+	}
+	beliefs, err := v.BelievedAt(seqs)
+	for _, f := range all {
+		f.belief = beliefs[f.Seq]
+	}
+	return err
 }
 
 // scorePlain orders by the fused ranks alone, or by the voice's own score when

@@ -17,6 +17,9 @@ const (
 	contrast = 60.0
 	// mentionBonus and recallBonus bound what use adds: less than one rank.
 	mentionBonus, recallBonus = 0.01, 0.005
+	// beliefBonus is what it adds, times the belief's confidence, that several
+	// agents hold a fact.
+	beliefBonus = 0.01
 )
 
 // reach is how far down a voice's ranks count.
@@ -51,6 +54,9 @@ type fused struct {
 	// rrf is the weighted reciprocal rank sum, score what the answer is
 	// ordered by.
 	rrf, score float64
+	// belief is the confidence of the belief that the fact is a source of, 0
+	// for none.
+	belief float64
 }
 
 // fuse joins the voices' rankings. Each fact counts once per voice, at its best
@@ -132,8 +138,9 @@ func normalise(all []*fused) {
 	}
 }
 
-// use is the small bonus of facts that are mentioned and recalled often.
+// use is the small bonus of facts that are mentioned and recalled often, and of
+// those that several agents hold.
 func use(f *fused) float64 {
 	saturate := func(n int64) float64 { return 1 - 1/float64(1+max(0, n)) }
-	return mentionBonus*saturate(f.MentionCount-1) + recallBonus*saturate(f.RecallCount)
+	return mentionBonus*saturate(f.MentionCount-1) + recallBonus*saturate(f.RecallCount) + beliefBonus*f.belief
 }

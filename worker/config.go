@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/polyphony-memory/polyphony/activities/judge"
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
@@ -39,6 +40,13 @@ const (
 // httpOff is the address of a worker without a gateway.
 const httpOff = "off"
 
+// The judge's settings. Its key is never a flag, which others could read.
+const (
+	envJudgeURL   = "POLYPHONY_JUDGE_URL"
+	envJudgeModel = "POLYPHONY_JUDGE_MODEL"
+	envJudgeKey   = "POLYPHONY_JUDGE_KEY"
+)
+
 // Config is what the worker is started with.
 type Config struct {
 	// Data is the data folder.
@@ -61,6 +69,9 @@ type Config struct {
 	// and a port of ours, or off. HTTPHosts are further names, comma-separated,
 	// that it answers to.
 	HTTP, HTTPHosts string
+	// Judge is the endpoint that is asked about suspected pairs; none without
+	// a URL.
+	Judge judge.Config
 	// Tour plays a short story in a sample workspace once everything runs.
 	Tour      bool
 	LogLevel  string
@@ -84,6 +95,8 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.VectorIndex, "vector-index", "", "what finds the nearest vectors: memory keeps 64 bytes of each in memory, file asks sqlite-vec's index in the file, none leaves sqlite-vec alone; the answers are the same (default memory)")
 	f.StringVar(&c.HTTP, "http", "", "address of the gateway for agents and people, host:port or off (default: $"+envHTTP+", else 127.0.0.1:"+strconv.Itoa(gateway.DefaultPort)+" or the next free port)")
 	f.StringVar(&c.HTTPHosts, "http-hosts", "", "further host names that the gateway answers to, comma-separated (default: $"+envHTTPHosts+")")
+	f.StringVar(&c.Judge.URL, "judge-url", "", "OpenAI-compatible endpoint that is asked about suspected pairs, like http://localhost:11434/v1 (default: $"+envJudgeURL+", else none)")
+	f.StringVar(&c.Judge.Model, "judge-model", "", "the model that is asked there (default: $"+envJudgeModel+"; its key is $"+envJudgeKey+")")
 	f.BoolVar(&c.Tour, "tour", false, "play a short story in a sample workspace, then keep running")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -115,6 +128,13 @@ func (c *Config) complete() (err error) {
 	if c.HTTPHosts == "" {
 		c.HTTPHosts, _ = c.lookup(envHTTPHosts)
 	}
+	if c.Judge.URL == "" {
+		c.Judge.URL, _ = c.lookup(envJudgeURL)
+	}
+	if c.Judge.Model == "" {
+		c.Judge.Model, _ = c.lookup(envJudgeModel)
+	}
+	c.Judge.Key, _ = c.lookup(envJudgeKey)
 	for name, port := range map[string]int{"port": c.Port, "ui-port": c.UIPort} {
 		if port < -1 || port > 65535 {
 			return record.Errorf(record.InvalidArgument, name, "a port is 1 to 65535, 0 or -1")

@@ -127,9 +127,9 @@ func wiring(cfg Config, stdout io.Writer, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() *slog.Logger { return log },
 			func() io.Writer { return stdout },
-			newLocks, newKeys, newSemantics, newConnection, newWorkspaces, newWorkers, newGateway, newAnnouncement, newTour,
+			newLocks, newKeys, newSemantics, newConnection, newWorkspaces, newWorkers, newJudging, newReferrals, newGateway, newAnnouncement, newTour,
 		),
-		fx.Invoke(func(*announcement, *tour) {}),
+		fx.Invoke(func(*referrals, *announcement, *tour) {}),
 		fx.StartTimeout(startTimeout), fx.StopTimeout(stopTimeout),
 		fx.WithLogger(func() fxevent.Logger {
 			l := &fxevent.SlogLogger{Logger: log}

@@ -209,9 +209,13 @@ func logModel(log *slog.Logger, id string) {
 	log.Info("embedding model", "id", id)
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued})
+	opts := memory.Options{Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued}
+	if j.client != nil {
+		opts.OnSuspected = j.suspected
+	}
+	w, err := memory.NewWorkspaces(cfg.Data, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +246,7 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *sl
 // workers are the Temporal workers of the owned shards.
 type workers struct{ running []worker.Worker }
 
-func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, sem semantics, cfg Config, log *slog.Logger) *workers {
+func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, sem semantics, j *judging, cfg Config, log *slog.Logger) *workers {
 	ws := &workers{}
 	lc.Append(fx.StartStopHook(func(context.Context) error {
 		all := []any{
@@ -250,6 +254,7 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
 			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
 			&activities.Upkeep{Workspaces: w, Runs: workflows.NewClient(c.client, cfg.Shards)},
+			&activities.Judge{Workspaces: w, Client: j.client},
 		}
 		for _, shard := range cfg.own {
 			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{

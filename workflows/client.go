@@ -377,13 +377,33 @@ func (c *Client) Health(ctx context.Context, caller record.Caller, deep bool) (r
 // ConsolidateMemory puts memory in order; while a run is under way it joins
 // it. onProgress, when not nil, is told about it about every second.
 func (c *Client) ConsolidateMemory(ctx context.Context, in record.Consolidate, onProgress func(MaintenanceProgress)) (record.ConsolidationReport, error) {
-	return maintenance[record.ConsolidationReport](ctx, c, record.KindConsolidate, ConsolidateMemory, in.Caller, ConsolidateInput{Consolidate: in}, onProgress)
+	return maintenance[record.ConsolidationReport](ctx, c, trial(record.KindConsolidate, in.DryRun), ConsolidateMemory, in.Caller, ConsolidateInput{Consolidate: in}, onProgress)
 }
 
 // HarmonizeMemory finds what several agents hold and where they disagree;
 // while a run is under way it joins it.
 func (c *Client) HarmonizeMemory(ctx context.Context, in record.Harmonize, onProgress func(MaintenanceProgress)) (record.HarmonizationReport, error) {
-	return maintenance[record.HarmonizationReport](ctx, c, record.KindHarmonize, HarmonizeMemory, in.Caller, HarmonizeInput{Harmonize: in}, onProgress)
+	return maintenance[record.HarmonizationReport](ctx, c, trial(record.KindHarmonize, in.DryRun), HarmonizeMemory, in.Caller, HarmonizeInput{Harmonize: in}, onProgress)
+}
+
+// trial keeps a dry run from joining a real run, and the other way round.
+func trial(kind string, dryRun bool) string {
+	if dryRun {
+		return kind + "-dry-run"
+	}
+	return kind
+}
+
+// ReferSuspicions makes sure that a run of the judge looks at the suspected
+// pairs of the caller's workspace, and does not wait for it.
+func (c *Client) ReferSuspicions(ctx context.Context, caller record.Caller) error {
+	if err := caller.Check(); err != nil {
+		return err
+	}
+	id := MaintenanceID(record.KindJudge, caller.Workspace)
+	o := c.options(start{id: id, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: record.KindJudge})
+	_, err := c.temporal.SignalWithStartWorkflow(ctx, id, SignalSuspected, nil, o, JudgeConflicts, JudgeInput{Caller: caller})
+	return FromTemporal(err)
 }
 
 func maintenance[Out, P any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(P)) (Out, error) {

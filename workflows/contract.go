@@ -51,6 +51,9 @@ const (
 	ActivityRestoreBackup     = "RestoreBackup"
 	ActivityDoctor            = "Doctor"
 	ActivityPruneLedger       = "PruneLedgerPage"
+	ActivityListSuspicions    = "ListSuspicions"
+	ActivityAskJudge          = "AskJudge"
+	ActivityRecordJudgement   = "RecordJudgement"
 )
 
 // Queries, updates and signals.
@@ -67,6 +70,8 @@ const (
 	SignalOffer = "offer"
 	// SignalNews tells it that something it may wait for has changed.
 	SignalNews = "news"
+	// SignalSuspected tells a judge's run that there is a new suspected pair.
+	SignalSuspected = "suspected"
 )
 
 // Search attributes by which an operator finds runs. They are stored in clear

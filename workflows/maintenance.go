@@ -42,7 +42,7 @@ func ConsolidateMemory(ctx workflow.Context, in ConsolidateInput) (record.Consol
 		in.Report.Skipped = []string{}
 	}
 	again, err := maintain(ctx, &in.Progress, record.ConsolidationPhases(), func(req record.MaintenancePage) (string, error) {
-		req.Caller, req.ForAgent = withKey(in.Caller, req.Key), in.ForAgent
+		req.Caller, req.ForAgent, req.DryRun = withKey(in.Caller, req.Key), in.ForAgent, in.DryRun
 		out, err := page[record.ConsolidationPage](ctx, ActivityConsolidate, req)
 		in.Report.Add(out.Report)
 		return out.Next, err
@@ -64,7 +64,7 @@ type HarmonizeInput struct {
 // HarmonizeMemory finds what several agents hold, and where they disagree.
 func HarmonizeMemory(ctx workflow.Context, in HarmonizeInput) (record.HarmonizationReport, error) {
 	again, err := maintain(ctx, &in.Progress, record.HarmonizationPhases(), func(req record.MaintenancePage) (string, error) {
-		req.Caller = withKey(in.Caller, req.Key)
+		req.Caller, req.DryRun = withKey(in.Caller, req.Key), in.DryRun
 		out, err := page[record.HarmonizationPage](ctx, ActivityHarmonize, req)
 		in.Report.Add(out.Report)
 		return out.Next, err

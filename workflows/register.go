@@ -40,4 +40,5 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(StateCancel)
 	r.RegisterWorkflow(CommitObligation)
 	r.RegisterWorkflow(AppendEpisode)
+	r.RegisterWorkflow(JudgeConflicts)
 }

@@ -124,3 +124,17 @@ func (m *matter) evenLength() bool {
 func (m *matter) opens() bool {
 	return m.both() >= enoughShared && !m.cutOff()
 }
+
+// LikenessFloor is the likeness below which a pair is not worth asking a judge
+// about.
+const LikenessFloor = fewShared
+
+// Likeness is how much of the shorter statement the other one has too, whatever
+// the order: 0 to 1.
+func Likeness(old, new *Parsed) float64 {
+	m := compareMatter(old, new)
+	if len(m.pairs) == 0 {
+		return 0
+	}
+	return m.coverage()
+}

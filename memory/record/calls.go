@@ -349,6 +349,8 @@ type Consolidate struct {
 	Caller
 	// ForAgent restricts the run to one agent's items and facts.
 	ForAgent string `json:"for_agent,omitempty"`
+	// DryRun lists what would happen and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // MaintenancePage is one page of a maintenance run.
@@ -360,6 +362,33 @@ type MaintenancePage struct {
 	Cursor string `json:"cursor,omitempty"`
 	// Limit is how many items the page considers, 1 to 1,000.
 	Limit int `json:"limit"`
+	// DryRun reports what the page would do and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Change is one thing that a dry run of maintenance would do.
+type Change struct {
+	// What is promoted, re-mentioned, merged, archived, expired, belief or
+	// conflict.
+	What string `json:"what"`
+	// ID is the fact's or the session item's, Other the fact's that it would be
+	// merged into or that it opposes.
+	ID      string `json:"id"`
+	Other   string `json:"other,omitempty"`
+	Content string `json:"content"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// MaxChanges bounds the changes that the report of a dry run lists; the counts
+// are exact beyond it.
+const MaxChanges = 200
+
+// Changes are what a dry run would do, the first MaxChanges of it.
+type Changes []Change
+
+// Add appends as many of more as there is room for.
+func (c *Changes) Add(more ...Change) {
+	*c = append(*c, more[:min(len(more), max(0, MaxChanges-len(*c)))]...)
 }
 
 // ConsolidationReport counts what consolidation did.
@@ -373,6 +402,8 @@ type ConsolidationReport struct {
 	Conflicts   int `json:"conflicts"`
 	// Skipped are items that could not be taken, in words.
 	Skipped []string `json:"skipped"`
+	// Would lists what a dry run would do; a real run leaves it empty.
+	Would Changes `json:"would,omitempty"`
 }
 
 // Add adds o to r.
@@ -384,6 +415,7 @@ func (r *ConsolidationReport) Add(o ConsolidationReport) {
 	r.Archived += o.Archived
 	r.Expired += o.Expired
 	r.Conflicts += o.Conflicts
+	r.Would.Add(o.Would...)
 	for _, s := range o.Skipped {
 		if len(r.Skipped) < maxSkipped {
 			r.Skipped = append(r.Skipped, s)
@@ -404,6 +436,8 @@ type ConsolidationPage struct {
 // Harmonize asks for beliefs and contradictions between agents.
 type Harmonize struct {
 	Caller
+	// DryRun lists what would happen and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // HarmonizationReport counts what harmonization did.
@@ -414,6 +448,8 @@ type HarmonizationReport struct {
 	BeliefsRemoved  int `json:"beliefs_removed"`
 	ConflictsOpened int `json:"conflicts_opened"`
 	ConflictsClosed int `json:"conflicts_closed"`
+	// Would lists what a dry run would do; a real run leaves it empty.
+	Would Changes `json:"would,omitempty"`
 }
 
 // Add adds o to r.
@@ -424,6 +460,7 @@ func (r *HarmonizationReport) Add(o HarmonizationReport) {
 	r.BeliefsRemoved += o.BeliefsRemoved
 	r.ConflictsOpened += o.ConflictsOpened
 	r.ConflictsClosed += o.ConflictsClosed
+	r.Would.Add(o.Would...)
 }
 
 // HarmonizationPage is the outcome of one page; an empty Next ends its phase.
@@ -446,6 +483,56 @@ type ResolveConflict struct {
 type ResolveConflictResult struct {
 	Receipt
 	Conflict Conflict `json:"conflict"`
+}
+
+// ListSuspicions asks for open pairs of kind suspected that no judge was asked
+// about yet.
+type ListSuspicions struct {
+	Caller
+	// Limit is how many, 1 to 100.
+	Limit int `json:"limit"`
+}
+
+// Suspicions are the ids of such rows, oldest first.
+type Suspicions struct {
+	ConflictIDs []string `json:"conflict_ids"`
+}
+
+// AskJudge asks the judge about one pair.
+type AskJudge struct {
+	Caller
+	ConflictID string `json:"conflict_id"`
+}
+
+// Judgement is what a judge said about a pair. Relation is one of duplicate,
+// refinement, contradiction and compatible, or empty: then Words says why there
+// is no usable answer.
+type Judgement struct {
+	ConflictID string `json:"conflict_id"`
+	Judge      string `json:"judge"`
+	Relation   string `json:"relation,omitempty"`
+	Words      string `json:"words,omitempty"`
+}
+
+// RecordJudgement keeps a judgement on its row, once.
+type RecordJudgement struct {
+	Caller
+	Judgement
+}
+
+// RecordJudgementResult is the row afterwards.
+type RecordJudgementResult struct {
+	Receipt
+	Conflict Conflict `json:"conflict"`
+}
+
+// JudgeReport counts what a run of the judge did.
+type JudgeReport struct {
+	// Asked counts the pairs, Settled those whose row closed, Unanswered those
+	// without a usable answer.
+	Asked      int `json:"asked"`
+	Settled    int `json:"settled"`
+	Unanswered int `json:"unanswered"`
 }
 
 // ImportFacts is one page of a bulk import.

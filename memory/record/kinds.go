@@ -37,6 +37,8 @@ const (
 	KindObserveObligation = "state-observe"
 	KindAppendEpisode     = "append-episode"
 	KindObligation        = "obligation"
+	KindJudge             = "judge"
+	KindRecordJudgement   = "record-judgement"
 	KindPreamble          = "preamble"
 	KindSearch            = "search"
 	KindRead              = "read"

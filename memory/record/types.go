@@ -206,6 +206,13 @@ type Conflict struct {
 	ContentA   string `json:"content_a,omitempty"`
 	ContentB   string `json:"content_b,omitempty"`
 	ResolvedBy string `json:"resolved_by,omitempty"`
+	// Judge is the model that was asked about the pair, Judgement the relation
+	// it found, empty when it gave no usable answer, and JudgeWords what it
+	// said or why it said nothing.
+	Judge      string `json:"judge,omitempty"`
+	Judgement  string `json:"judgement,omitempty"`
+	JudgeWords string `json:"judge_words,omitempty"`
+	JudgedAt   Time   `json:"judged_at,omitzero"`
 	CreatedAt  Time   `json:"created_at"`
 	ClosedAt   Time   `json:"closed_at,omitzero"`
 }

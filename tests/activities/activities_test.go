@@ -9,6 +9,8 @@ import (
 	"go/parser"
 	"go/token"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"reflect"
@@ -23,6 +25,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/polyphony-memory/polyphony/activities"
+	"github.com/polyphony-memory/polyphony/activities/judge"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
@@ -72,6 +75,7 @@ func newBench(t *testing.T) *bench {
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	b.env = suite.NewTestActivityEnvironment()
 	b.env.RegisterActivity(&activities.Store{Workspaces: b.workspaces})
+	b.env.RegisterActivity(&activities.Judge{Workspaces: b.workspaces, Client: stubJudge(t)})
 	b.env.RegisterActivity(&activities.Upkeep{Workspaces: b.workspaces, Runs: noRuns{}})
 	b.env.RegisterActivity(&activities.Reader{Workspaces: b.workspaces, Recall: recall.NewEngine(nil), Keeper: b.keeper})
 	b.env.RegisterActivity(b.embedding())
@@ -254,6 +258,14 @@ func calls() []call {
 		{"resolved", workflows.ActivityResolveConflict, func(b *bench) any {
 			return record.ResolveConflict{Caller: who("n"), ConflictID: b.conflict, Winner: "both"}
 		}, true, ""},
+		{"judged", workflows.ActivityRecordJudgement, func(b *bench) any {
+			return record.RecordJudgement{Caller: who("p"), Judgement: record.Judgement{ConflictID: b.suspected(), Judge: "small", Relation: "contradiction", Words: "moved"}}
+		}, true, ""},
+		{"suspicions", workflows.ActivityListSuspicions, func(b *bench) any {
+			b.suspected()
+			return record.ListSuspicions{Caller: who(""), Limit: 10}
+		}, false, ""},
+		{"asked", workflows.ActivityAskJudge, func(b *bench) any { return record.AskJudge{Caller: who(""), ConflictID: b.suspected()} }, false, ""},
 		{"captured", workflows.ActivityCaptureMeeting, fixed(record.MeetingPage{CaptureMeeting: meeting, Last: true}), true, ""},
 		{"a page of several", workflows.ActivityCaptureMeeting, fixed(record.MeetingPage{CaptureMeeting: meeting}), true, ""},
 		{"page", workflows.ActivityImportFacts, fixed(record.ImportFacts{Caller: who("o"), Source: "made-up", Items: []record.ProposeFact{
@@ -402,9 +414,24 @@ func methods(of any) []string {
 	return out
 }
 
+// stubJudge answers every question with the same words.
+func stubJudge(t *testing.T) *judge.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"Hard to say."}}]}`))
+	}))
+	t.Cleanup(server.Close)
+	c, err := judge.New(judge.Config{URL: server.URL, Model: "stub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // names are those of all activities.
 func names() []string {
-	return slices.Concat(methods(&activities.Store{}), methods(&activities.Reader{}), methods(&activities.Embedding{}), methods(&activities.Upkeep{}))
+	return slices.Concat(methods(&activities.Store{}), methods(&activities.Reader{}), methods(&activities.Embedding{}), methods(&activities.Upkeep{}), methods(&activities.Judge{}))
 }
 
 // TestNames holds the names that workflows call activities by to the methods

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -24,6 +27,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/polyphony-memory/polyphony/activities"
+	"github.com/polyphony-memory/polyphony/activities/judge"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
@@ -149,11 +153,53 @@ func startRecorder(t *testing.T) *recorder {
 	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
 	w.RegisterActivity(&activities.Upkeep{Workspaces: r.workspaces, Runs: r.client})
 	w.RegisterActivity(r.model)
+	w.RegisterActivity(&activities.Judge{Workspaces: r.workspaces, Client: stubJudge(t)})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
 	return r
+}
+
+// stubJudge finds a contradiction in every pair, in prose when the statements
+// speak of rain.
+func stubJudge(t *testing.T) *judge.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Messages []struct{ Content string } }
+		var q judge.Question
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) != 2 || json.Unmarshal([]byte(body.Messages[1].Content), &q) != nil {
+			t.Errorf("asked %+v: %v", body, err)
+			return
+		}
+		content := fmt.Sprintf(`{"id":%q,"relation":"contradiction","reason":"One tracker at a time."}`, q.ID)
+		if strings.Contains(q.Older, "rain") {
+			content = "Hard to say."
+		}
+		if err := json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"content": content}}}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := judge.New(judge.Config{URL: server.URL, Model: "stub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// judged refers the suspected pairs of the workspace to the judge and waits
+// until there are none.
+func (r *recorder) judged(want record.JudgeReport) string {
+	r.t.Helper()
+	r.check(r.client.ReferSuspicions(r.t.Context(), r.who), "")
+	id := workflows.MaintenanceID(record.KindJudge, r.who.Workspace)
+	var got record.JudgeReport
+	if err := r.temporal.GetWorkflow(r.t.Context(), id, "").Get(r.t.Context(), &got); err != nil || got != want {
+		r.t.Fatalf("%+v %v, want %+v", got, err, want)
+	}
+	return id
 }
 
 // TestRecord records what is missing; without -update it only checks that
@@ -646,6 +692,19 @@ func branches() []branch {
 				return err
 			})
 			return harmonize(r)
+		}},
+		{workflow: "JudgeConflicts", name: "nothing", run: func(r *recorder) string {
+			r.fact("lamp", "The lamp is oil")
+			return r.judged(record.JudgeReport{})
+		}},
+		{workflow: "JudgeConflicts", name: "verdicts", run: func(r *recorder) string {
+			r.fact("tickets", "Tickets are tracked in Redmine.")
+			_, err := r.propose("tickets-2", "tickets", "We moved our tickets from Redmine to Linear.")
+			r.check(err, "")
+			r.fact("weather", "The rain log is kept in Redmine.")
+			_, err = r.propose("weather-2", "weather", "We moved the rain log from Redmine to Linear.")
+			r.check(err, "")
+			return r.judged(record.JudgeReport{Asked: 2, Settled: 1, Unanswered: 1})
 		}},
 		{workflow: "ImportFacts", name: "pages", run: func(r *recorder) string {
 			imp, _, err := r.client.BeginImport(r.t.Context(), r.who, source)

@@ -31,15 +31,16 @@ func (a *app) consolidate() *cobra.Command {
 			if out.Skipped == nil {
 				out.Skipped = []string{}
 			}
-			return a.emit(out, func(o *output) { consolidated(o, out) })
+			return a.emit(out, func(o *output) { consolidated(o, out, in.DryRun) })
 		},
 	}
 	c.Flags().StringVar(&in.ForAgent, "for-agent", "", "only what this agent keeps")
+	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only list what would happen")
 	return c
 }
 
-func consolidated(o *output, r record.ConsolidationReport) {
-	o.line("%s %s considered", o.bold("Consolidated:"), count(r.Considered, "item", "items"))
+func consolidated(o *output, r record.ConsolidationReport, dryRun bool) {
+	o.line("%s %s considered", o.bold(heading("Consolidated:", dryRun)), count(r.Considered, "item", "items"))
 	if r.Promoted+r.ReMentioned+r.Merged+r.Archived+r.Expired+r.Conflicts == 0 {
 		o.line("  Nothing needed doing.")
 	} else {
@@ -48,13 +49,39 @@ func consolidated(o *output, r record.ConsolidationReport) {
 	for _, s := range r.Skipped {
 		o.line("  skipped: %s", brief(s))
 	}
+	wouldChange(o, r.Would)
+}
+
+// wouldChange lists what a dry run would do.
+func wouldChange(o *output, changes record.Changes) {
+	for _, c := range changes {
+		o.line("  %s  %s  %s", o.bold(c.What), c.ID, quoted(c.Content))
+		if c.Other != "" {
+			o.line("    with %s", c.Other)
+		}
+		if c.Reason != "" {
+			o.line("    %s", o.dim(brief(c.Reason)))
+		}
+	}
+	if len(changes) == record.MaxChanges {
+		o.line("  The list ends here; the counts are of everything.")
+	}
+}
+
+// heading says that nothing was changed after a dry run.
+func heading(done string, dryRun bool) string {
+	if dryRun {
+		return "A dry run, nothing is changed:"
+	}
+	return done
 }
 
 func (a *app) harmonize() *cobra.Command {
-	return &cobra.Command{
+	var in record.Harmonize
+	c := &cobra.Command{
 		Use: "harmonize", Short: "Find what several agents hold, and where they disagree", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			in := record.Harmonize{Caller: a.reader()}
+			in.Caller = a.reader()
 			bar := a.phaseBar("Harmonizing", record.HarmonizationPhases())
 			out, err := long(cmd.Context(), a, func(ctx context.Context, b backend) (record.HarmonizationReport, error) {
 				return b.HarmonizeMemory(ctx, in, bar.phase())
@@ -64,12 +91,15 @@ func (a *app) harmonize() *cobra.Command {
 				return err
 			}
 			return a.emit(out, func(o *output) {
-				o.line("%s %s considered", o.bold("Harmonized:"), count(out.Considered, "fact", "facts"))
+				o.line("%s %s considered", o.bold(heading("Harmonized:", in.DryRun)), count(out.Considered, "fact", "facts"))
 				o.line("  beliefs: %d created, %d updated, %d removed", out.BeliefsCreated, out.BeliefsUpdated, out.BeliefsRemoved)
 				o.line("  conflicts between agents: %d opened, %d closed", out.ConflictsOpened, out.ConflictsClosed)
+				wouldChange(o, out.Would)
 			})
 		},
 	}
+	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only list what would happen")
+	return c
 }
 
 func (a *app) conflicts() *cobra.Command {
@@ -123,6 +153,9 @@ func conflictRow(o *output, c record.Conflict) {
 	}
 	if c.Reason != "" {
 		o.line("    %s", o.dim(brief(c.Reason)))
+	}
+	if !c.JudgedAt.IsZero() {
+		o.line("    %s", o.dim(brief(fmt.Sprintf("judge %s: %s. %s", oneLine(or(c.Judge, "none")), or(c.Judgement, "no usable answer"), oneLine(c.JudgeWords)))))
 	}
 }
 
