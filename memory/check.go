@@ -25,6 +25,20 @@ func Check(req record.Request) error {
 		return CheckMeeting(r.CaptureMeeting)
 	case record.ImportFacts:
 		return checkImport(r)
+	case record.OpenObligation:
+		return checkOpen(r)
+	case record.ClaimObligation:
+		return checkClaim(r)
+	case record.CommitObligation:
+		return checkCommit(r)
+	case record.FailObligation:
+		return checkEnd(r.Caller, r.StepRef, r.Claim, r.Reason)
+	case record.CancelObligation:
+		return checkEnd(r.Caller, r.StepRef, r.Claim, r.Reason)
+	case record.ObserveObligation:
+		return r.CheckStep()
+	case record.AppendEpisode:
+		return checkEpisode(r)
 	}
 	return nil
 }
@@ -33,7 +47,8 @@ func Check(req record.Request) error {
 // others speak of something that is there already.
 func Creates(req record.Request) bool {
 	switch req.(type) {
-	case record.ProposeFact, record.ProposePolicy, record.Remember, record.RecordObservation, record.UpdateNotes, record.MeetingPage, record.ImportFacts:
+	case record.ProposeFact, record.ProposePolicy, record.Remember, record.RecordObservation, record.UpdateNotes, record.MeetingPage, record.ImportFacts,
+		record.OpenObligation, record.AppendEpisode:
 		return true
 	}
 	return false

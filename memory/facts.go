@@ -120,7 +120,16 @@ type proposal struct {
 }
 
 // preambleLine is a shortlist line of our own preamble (dispatch writes it).
-var preambleLine = regexp.MustCompile(`(?s)^- \[[^\]]*/[^\]]*\] (.*) \(confidence [01](?:\.\d+)?(?:, disputed)?\)$`)
+var preambleLine = regexp.MustCompile(`(?s)^- \[([^\]]*/[^\]]*)\] (.*) \(confidence [01](?:\.\d+)?(?:, disputed)?\)$`)
+
+// unquote takes a statement out of a line of our own preamble; place is the
+// domain/topic it was shown under. Any other text is the statement itself.
+func unquote(s string) (place, statement string, echo bool) {
+	if m := preambleLine.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
+		return m[1], m[2], true
+	}
+	return "", s, false
+}
 
 func checkProposal(req record.ProposeFact) (*proposal, error) {
 	d, err := parseDomain(req.Domain, req.Repo)
@@ -136,10 +145,8 @@ func checkProposal(req record.ProposeFact) (*proposal, error) {
 	if err := checkContent("content", req.Content, record.MaxContentBytes); err != nil {
 		return nil, err
 	}
-	p := &proposal{domain: d, topic: strings.TrimSpace(req.Topic), topicKey: text.Key(req.Topic), content: req.Content, agent: req.Agent, role: req.Role, at: req.OccurredAt}
-	if m := preambleLine.FindStringSubmatch(strings.TrimSpace(req.Content)); m != nil {
-		p.echo, p.content = true, m[1]
-	}
+	p := &proposal{domain: d, topic: strings.TrimSpace(req.Topic), topicKey: text.Key(req.Topic), agent: req.Agent, role: req.Role, at: req.OccurredAt}
+	_, p.content, p.echo = unquote(req.Content)
 	key := text.ContentKey(p.content)
 	p.contentKey = key[:]
 	if p.veracity, err = record.ParseVeracity(req.Veracity); err != nil {

@@ -9,9 +9,15 @@ import "encoding/json"
 // found here as well, so that an operation's outcome does not depend on which
 // others share its transaction.
 type pendingIndex struct {
-	docs   []pendingDoc
-	byTerm map[string][]int
-	tokens int
+	docs     []pendingDoc
+	byTerm   map[string][]int
+	tokens   int
+	episodes []pendingEpisode
+}
+
+type pendingEpisode struct {
+	seq            int64
+	content, scope string
 }
 
 type pendingDoc struct {
@@ -30,9 +36,15 @@ func (p *pendingIndex) add(seq int64, x indexedText) {
 	p.tokens += x.tokens
 }
 
-// truncate forgets what was added after the first n rows.
-func (p *pendingIndex) truncate(n int) {
-	for len(p.docs) > n {
+// mark is a place in what is pending.
+type mark struct{ docs, episodes int }
+
+func (p *pendingIndex) mark() mark { return mark{len(p.docs), len(p.episodes)} }
+
+// truncate forgets what was added after m.
+func (p *pendingIndex) truncate(m mark) {
+	p.episodes = p.episodes[:m.episodes]
+	for len(p.docs) > m.docs {
 		last := p.docs[len(p.docs)-1]
 		for _, term := range last.distinct {
 			p.byTerm[term] = p.byTerm[term][:len(p.byTerm[term])-1]
@@ -61,6 +73,11 @@ func (x indexedText) inScope(token string) bool {
 
 // flush writes the pending rows, the frequencies of their terms and the totals.
 func (p *pendingIndex) flush(t *tx) error {
+	for _, e := range p.episodes {
+		if err := t.exec("INSERT INTO episode_index (rowid, content, scope) VALUES (?, ?, ?)", e.seq, e.content, e.scope); err != nil {
+			return err
+		}
+	}
 	if len(p.docs) == 0 {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (s *Store) Read(ctx context.Context, req record.ReadMemory) (record.Page[js
 func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pager) error {
 	seq := int64(0)
 	switch req.What {
-	case record.ReadFacts, record.ReadItems, record.ReadObservation:
+	case record.ReadFacts, record.ReadItems, record.ReadObservation, record.ReadSubject, record.ReadObligations:
 		if req.Cursor != "" {
 			var err error
 			if seq, err = strconv.ParseInt(req.Cursor, 10, 64); err != nil {
@@ -106,6 +106,23 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 		return addAll(p, []record.Notes{n}, err)
 	case record.ReadBeliefs:
 		rows, err := v.Beliefs(scope)
+		return addAll(p, rows, err)
+	case record.ReadSubject:
+		if err := checkSubject(req.Subject); err != nil {
+			return err
+		}
+		rows, err := v.FactsBySubject(scope, req.Subject, req.All, seq, p.limit)
+		return addRows(p, rows, err)
+	case record.ReadObligations:
+		if err := record.CheckName("task_id", req.TaskID); err != nil {
+			return err
+		}
+		rows, err := v.Obligations(req.TaskID, req.OpenOnly, seq, p.limit)
+		return addRows(p, rows, err)
+	case record.ReadEpisodes:
+		return v.readEpisodes(req, p)
+	case record.ReadCheck:
+		rows, err := v.CheckStatements(scope, req.Context)
 		return addAll(p, rows, err)
 	case record.ReadHealth:
 		h, err := v.Health(req.All)

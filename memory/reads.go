@@ -264,16 +264,11 @@ func (v *View) StaleVersion(statement string) (*StaleMatch, error) {
 		return nil, err
 	}
 	m := &StaleMatch{Old: v.factRow(found[0]).Fact}
-	next := m.Old
-	for range maxChain {
-		if next.SupersededBy == "" {
-			break
-		}
-		if next, err = v.Fact(next.SupersededBy); err != nil {
-			return nil, err
-		}
+	next, replaced, err := v.successor(m.Old)
+	if err != nil {
+		return nil, err
 	}
-	if next.ID != m.Old.ID && next.Active(v.now) {
+	if replaced {
 		m.Current, m.Replaced = next, true
 	}
 	return m, nil

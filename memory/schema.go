@@ -21,10 +21,11 @@ var migrations = []string{migration1}
 // migration1 is the first schema. Truths that must hold are constraints here,
 // not code: one active fact per (domain, topic key, content key), one notes row
 // per agent, one conflict row per unordered pair and kind, edges unique on
-// their triple, deletes that cascade.
+// their triple, one obligation per task and key, deletes that cascade.
 //
 // Times are UTC microseconds, 0 or NULL for none. facts.seq is the row id that
-// the lexical index shares.
+// the lexical index shares, episodes.seq that of the index of episodes, which is
+// ranked by FTS5 itself and so keeps positions.
 const migration1 = `
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -256,6 +257,62 @@ CREATE TABLE belief_facts (
   belief_id TEXT NOT NULL REFERENCES beliefs(id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX belief_facts_belief ON belief_facts(belief_id);
+
+CREATE TABLE obligations (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT NOT NULL UNIQUE,
+  task_id     TEXT NOT NULL,
+  step        TEXT NOT NULL,
+  key         TEXT NOT NULL,
+  kind        TEXT NOT NULL DEFAULT '',
+  state       TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open','claimed','done','failed','cancelled','expired')),
+  opened_by   TEXT NOT NULL,
+  created_at  INTEGER NOT NULL,
+  deadline    INTEGER NOT NULL DEFAULT 0,
+  claim       INTEGER NOT NULL DEFAULT 0,
+  claimed_by  TEXT NOT NULL DEFAULT '',
+  claimed_at  INTEGER NOT NULL DEFAULT 0,
+  lease_until INTEGER NOT NULL DEFAULT 0,
+  closed_by   TEXT NOT NULL DEFAULT '',
+  closed_at   INTEGER NOT NULL DEFAULT 0,
+  result      TEXT NOT NULL DEFAULT '',
+  reason      TEXT NOT NULL DEFAULT '',
+  awaited     INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (task_id, key),
+  CHECK ((state IN ('open','claimed')) = (closed_at = 0)),
+  CHECK (state <> 'claimed' OR claim > 0 AND lease_until > 0),
+  CHECK (state = 'done' OR result = '')
+) STRICT;
+CREATE INDEX obligations_task ON obligations(task_id, seq);
+CREATE INDEX obligations_open ON obligations(seq) WHERE closed_at = 0;
+CREATE TABLE obligation_after (
+  obligation INTEGER NOT NULL REFERENCES obligations(seq) ON DELETE CASCADE,
+  task_id    TEXT NOT NULL,
+  key        TEXT NOT NULL,
+  step       TEXT NOT NULL,
+  PRIMARY KEY (obligation, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX obligation_after_step ON obligation_after(task_id, key, obligation);
+
+CREATE TABLE episode_contents (
+  ref     TEXT NOT NULL UNIQUE,
+  content TEXT NOT NULL
+) STRICT;
+CREATE TABLE episodes (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT NOT NULL UNIQUE,
+  task_id     TEXT NOT NULL,
+  role        TEXT NOT NULL,
+  agent       TEXT NOT NULL DEFAULT '',
+  content_ref TEXT NOT NULL REFERENCES episode_contents(ref),
+  created_at  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX episodes_task ON episodes(task_id, seq);
+CREATE VIRTUAL TABLE episode_index USING fts5(
+  content, scope,
+  content='', contentless_delete=1,
+  tokenize="ascii tokenchars '{{tokenchars}}'"
+);
 `
 
 // migrate brings the file to the newest schema, in one transaction under

@@ -201,7 +201,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 	if err := w.raw("SAVEPOINT operation"); err != nil {
 		return false, storeError(err)
 	}
-	indexed := len(w.index.docs)
+	indexed := w.index.mark()
 	result, err := runEffect(t, op.effect)
 	if err == nil {
 		op.result, err = json.Marshal(result)

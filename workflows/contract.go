@@ -32,12 +32,19 @@ const (
 	ActivityBackfill          = "BackfillPage"
 	ActivityInstallModel      = "InstallModel"
 	ActivityRemoveModel       = "RemoveModel"
+	ActivityOpenObligation    = "OpenObligation"
+	ActivityClaimObligation   = "ClaimObligation"
+	ActivityCommitObligation  = "CommitObligation"
+	ActivityFailObligation    = "FailObligation"
+	ActivityCancelObligation  = "CancelObligation"
+	ActivityObserveObligation = "ObserveObligation"
+	ActivityAppendEpisode     = "AppendEpisode"
 	ActivityAssemble          = "AssemblePreamble"
 	ActivitySearch            = "SearchMemory"
 	ActivityRead              = "ReadMemory"
 )
 
-// Queries and updates.
+// Queries, updates and signals.
 const (
 	// QueryProgress asks a maintenance run or an import how far it is.
 	QueryProgress = "progress"
@@ -47,6 +54,10 @@ const (
 	UpdateBegin = "begin"
 	// UpdateFinish ends an import after its last page.
 	UpdateFinish = "finish"
+	// SignalOffer gives a waiting CommitObligation a commit to make.
+	SignalOffer = "offer"
+	// SignalNews tells it that something it may wait for has changed.
+	SignalNews = "news"
 )
 
 // Search attributes by which an operator finds runs. They are stored in clear
@@ -92,6 +103,11 @@ func MeetingID(workspace, meeting string, revision int64) string {
 	return fmt.Sprintf("%s/%s/%s/%d", record.KindCaptureMeeting, workspace, segment(meeting), revision)
 }
 
+// ObligationID returns the id of the workflow that waits for one obligation.
+func ObligationID(workspace string, ref record.StepRef) string {
+	return record.KindObligation + "/" + workspace + "/" + boundedSegment(ref.TaskID, record.MaxObligationKeyBytes) + "/" + ref.ObligationKey()
+}
+
 // MaintenanceID returns the id of a workspace's maintenance run of kind.
 func MaintenanceID(kind, workspace string) string { return kind + "/" + workspace }
 
@@ -105,8 +121,10 @@ const maxSegment = record.MaxKeyBytes
 
 // segment returns s when it can stand in an id as it is, else a hash of it: a
 // meeting's id may be of any script and longer than an id may be.
-func segment(s string) string {
-	plain := s != "" && len(s) <= maxSegment
+func segment(s string) string { return boundedSegment(s, maxSegment) }
+
+func boundedSegment(s string, limit int) string {
+	plain := s != "" && len(s) <= limit
 	for i := 0; i < len(s) && plain; i++ {
 		plain = s[i] > ' ' && s[i] < 0x7f
 	}

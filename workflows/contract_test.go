@@ -15,12 +15,13 @@ import (
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		ID(record.KindProposeFact, "w", "k/1"):                "propose-fact/w/k/1",
-		MeetingID("w", "weekly", 3):                           "meeting/w/weekly/3",
-		MaintenanceID(record.KindConsolidate, "w"):            "consolidate/w",
-		TaskQueue("anything", 1):                              "memory-0",
-		LedgerKey("propose-fact/w/k", "write"):                "propose-fact/w/k#write",
-		MeetingID("w", "جلسه هفتگی", 1)[:len("meeting/w/h.")]: "meeting/w/h.",
+		ID(record.KindProposeFact, "w", "k/1"):                            "propose-fact/w/k/1",
+		MeetingID("w", "weekly", 3):                                       "meeting/w/weekly/3",
+		MaintenanceID(record.KindConsolidate, "w"):                        "consolidate/w",
+		ObligationID("w", record.StepRef{TaskID: "order-7", Step: "pay"}): "obligation/w/order-7/order-7/pay",
+		TaskQueue("anything", 1):                                          "memory-0",
+		LedgerKey("propose-fact/w/k", "write"):                            "propose-fact/w/k#write",
+		MeetingID("w", "جلسه هفتگی", 1)[:len("meeting/w/h.")]:             "meeting/w/h.",
 	} {
 		if got != want {
 			t.Errorf("id %q, want %q", got, want)
@@ -33,6 +34,9 @@ func TestIDs(t *testing.T) {
 		id := MeetingID(strings.Repeat("w", 64), key, 1<<62)
 		if len(id) > 255 {
 			t.Errorf("the id of %.20q has %d bytes", key, len(id))
+		}
+		if id := ObligationID(strings.Repeat("w", 64), record.StepRef{TaskID: key, Step: key}); len(id) > 255 {
+			t.Errorf("the id of the step %.20q has %d bytes", key, len(id))
 		}
 		if other, twice := seen[id]; twice {
 			t.Errorf("%q and %q share an id", key, other)

@@ -24,4 +24,11 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflow(BackfillEmbeddings)
 	r.RegisterWorkflow(InstallModel)
 	r.RegisterWorkflow(RemoveModel)
+	r.RegisterWorkflow(StateOpen)
+	r.RegisterWorkflow(StateClaim)
+	r.RegisterWorkflow(StateCommit)
+	r.RegisterWorkflow(StateFail)
+	r.RegisterWorkflow(StateCancel)
+	r.RegisterWorkflow(CommitObligation)
+	r.RegisterWorkflow(AppendEpisode)
 }

@@ -511,6 +511,13 @@ const (
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
 	ReadModel       ReadKind = "embedding_model"
+	// ReadSubject reads the facts about a subject, ReadObligations a task's
+	// obligations, ReadEpisodes what was said, ReadCheck holds statements
+	// against the record.
+	ReadSubject     ReadKind = "facts_by_subject"
+	ReadObligations ReadKind = "obligations"
+	ReadEpisodes    ReadKind = "episodes"
+	ReadCheck       ReadKind = "state_check"
 )
 
 // ReadMemory asks for one page of a read.
@@ -522,8 +529,17 @@ type ReadMemory struct {
 	Domain string `json:"domain,omitempty"`
 	// All includes superseded, archived and expired rows, marked.
 	All bool `json:"all,omitempty"`
-	// OpenOnly leaves out closed conflicts.
+	// OpenOnly leaves out closed conflicts and obligations.
 	OpenOnly bool `json:"open_only,omitempty"`
+	// Subject is what the facts of a facts_by_subject read are about.
+	Subject string `json:"subject,omitempty"`
+	// TaskID restricts obligations and episodes to one task.
+	TaskID string `json:"task_id,omitempty"`
+	// Query finds episodes by their words, best first; without one they come
+	// in the order they were said.
+	Query string `json:"query,omitempty"`
+	// Context holds the statements of a state_check, at most 256.
+	Context []string `json:"context,omitempty"`
 	// Cursor continues after an earlier page's Next.
 	Cursor string `json:"cursor,omitempty"`
 	// Limit bounds the page's rows, 1 to 1,000; 0 is 500. A page is cut

@@ -95,6 +95,8 @@ type Error struct {
 	Domain   string `json:"domain,omitempty"`
 	Required string `json:"required,omitempty"`
 	Actual   string `json:"actual,omitempty"`
+	// Missing is set for OutOfOrder: the steps that are not done yet.
+	Missing []string `json:"missing,omitempty"`
 	// Err is the cause, for logs on the worker only.
 	Err error `json:"-"`
 }

@@ -220,7 +220,12 @@ type Health struct {
 	OpenConflicts int64 `json:"open_conflicts"`
 	Beliefs       int64 `json:"beliefs"`
 	SessionItems  int64 `json:"session_items"`
-	Operations    int64 `json:"operations"`
+	// Obligations counts those that are not closed, InDoubt those of them whose
+	// claim's lease ended without a word of its holder.
+	Obligations int64 `json:"obligations"`
+	InDoubt     int64 `json:"in_doubt"`
+	Episodes    int64 `json:"episodes"`
+	Operations  int64 `json:"operations"`
 	// Embedded counts the facts that have a vector of the model in use,
 	// EmbeddingQueue those that wait for one.
 	Embedded       int64 `json:"embedded"`

@@ -45,6 +45,8 @@ func who(key string) record.Caller {
 	return record.Caller{Workspace: workspace, Agent: "scout", Role: "coder", Key: key}
 }
 
+func stepOf(step string) record.StepRef { return record.StepRef{TaskID: "cargo 7", Step: step} }
+
 // newBench makes a store whose workspace holds some of everything.
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -101,6 +103,16 @@ func newBench(t *testing.T) *bench {
 		second := who("")
 		second.Agent = "mason"
 		if _, err := s.ProposeFact(t.Context(), record.ProposeFact{Caller: second, Domain: "harbour", Topic: "lamp", Content: "The lamp of the lighthouse is oil"}); err != nil {
+			return err
+		}
+		for _, in := range []record.OpenObligation{
+			{Caller: who(""), StepRef: stepOf("pay")}, {Caller: who(""), StepRef: stepOf("held")}, {Caller: who(""), StepRef: stepOf("ship"), After: []string{"pay", "moor"}},
+		} {
+			if _, err := s.OpenObligation(t.Context(), in); err != nil {
+				return err
+			}
+		}
+		if _, err := s.ClaimObligation(t.Context(), record.ClaimObligation{Caller: second, StepRef: stepOf("held")}); err != nil {
 			return err
 		}
 		for n := range 3 {
@@ -227,6 +239,24 @@ func calls() []call {
 			{Domain: "cargo", Topic: "ship 1", Content: "Ship 1 loads barley", Veracity: "imported"},
 			{Domain: "cargo", Topic: "ship 2", Content: " "},
 		}}), true, ""},
+		{"opened", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s1"), StepRef: stepOf("mail"), Kind: "mail", After: []string{"ship"}}), true, ""},
+		{"exists", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s2"), StepRef: stepOf("ship"), After: []string{"pay", "moor"}}), true, ""},
+		{"another definition", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s3"), StepRef: stepOf("ship")}), false, record.IdempotencyKeyReused},
+		{"circle", workflows.ActivityOpenObligation, fixed(record.OpenObligation{Caller: who("s4"), StepRef: stepOf("moor"), After: []string{"ship"}}), false, record.InvalidArgument},
+		{"claimed", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s5"), StepRef: stepOf("pay"), LeaseSeconds: 60}), true, ""},
+		{"held", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s6"), StepRef: stepOf("held")}), true, ""},
+		{"out of order", workflows.ActivityClaimObligation, fixed(record.ClaimObligation{Caller: who("s7"), StepRef: stepOf("ship")}), false, record.OutOfOrder},
+		{"committed", workflows.ActivityCommitObligation, fixed(record.CommitObligation{Caller: who("s8"), StepRef: stepOf("pay"), Result: "receipt 41"}), true, ""},
+		{"out of order", workflows.ActivityCommitObligation, fixed(record.CommitObligation{Caller: who("s9"), StepRef: stepOf("ship")}), false, record.OutOfOrder},
+		{"failed", workflows.ActivityFailObligation, fixed(record.FailObligation{Caller: who("s10"), StepRef: stepOf("pay"), Reason: "card refused"}), true, ""},
+		{"cancelled", workflows.ActivityCancelObligation, fixed(record.CancelObligation{Caller: who("s11"), StepRef: stepOf("ship")}), true, ""},
+		{"not opened", workflows.ActivityCancelObligation, fixed(record.CancelObligation{Caller: who("s12"), StepRef: stepOf("sail")}), false, record.NotFound},
+		{"waiting", workflows.ActivityObserveObligation, fixed(record.ObserveObligation{Caller: who(""), StepRef: stepOf("ship")}), true, ""},
+		{"not opened", workflows.ActivityObserveObligation, fixed(record.ObserveObligation{Caller: who(""), StepRef: stepOf("sail")}), false, record.NotFound},
+		{"said", workflows.ActivityAppendEpisode, fixed(record.AppendEpisode{Caller: who("s13"), TaskID: "cargo 7", EpisodeRole: "user", Content: "Load the barley first"}), true, ""},
+		{"empty", workflows.ActivityAppendEpisode, fixed(record.AppendEpisode{Caller: who("s14"), TaskID: "cargo 7", Content: " "}), false, record.ContentEmpty},
+		{"checked", workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: record.ReadCheck, Context: []string{"The service consumes from the blue queue", "The moon is full"}}), false, ""},
+		{"subject", workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: record.ReadSubject, Subject: "lighthouse"}), false, ""},
 		{"full", workflows.ActivityAssemble, fixed(record.Dispatch{Caller: who("p"), Task: "Repair the lamp of the lighthouse", Context: []string{"The service consumes from the blue queue"}}), false, ""},
 		{"found", workflows.ActivitySearch, fixed(record.Search{Caller: who(""), Query: "lighthouse lamp", Mode: "keyword"}), false, ""},
 		{"refused", workflows.ActivitySearch, fixed(record.Search{Caller: who(""), Query: "lamp", Mode: "psychic"}), false, record.InvalidArgument},
@@ -245,6 +275,7 @@ func calls() []call {
 	for _, what := range []record.ReadKind{
 		record.ReadFacts, record.ReadPolicies, record.ReadDomains, record.ReadGrants, record.ReadNotes, record.ReadConflicts,
 		record.ReadBeliefs, record.ReadHealth, record.ReadItems, record.ReadObservation, record.ReadWorkspaces, record.ReadModel,
+		record.ReadObligations, record.ReadEpisodes,
 	} {
 		all = append(all, call{string(what), workflows.ActivityRead, fixed(record.ReadMemory{Caller: who(""), What: what, All: true}), false, ""})
 	}

@@ -646,5 +646,151 @@ func branches() []branch {
 		{workflow: "InstallModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, install(r)) }},
 		{workflow: "RemoveModel", name: "removed", run: func(r *recorder) string { return change(r, nil, "", remove(r)) }},
 		{workflow: "RemoveModel", name: "refused", run: func(r *recorder) string { return change(r, notFound, record.NotFound, remove(r)) }},
+		{workflow: "StateOpen", name: "opened", run: func(r *recorder) string {
+			r.open("ship", "pay")
+			return id(record.KindOpenObligation, r, "open-ship")
+		}},
+		{workflow: "StateOpen", name: "refused", run: func(r *recorder) string {
+			r.open("ship", "pay")
+			_, err := r.client.StateOpen(r.t.Context(), record.OpenObligation{Caller: r.keyed("k"), StepRef: stepOf("pay"), After: []string{"ship"}})
+			r.check(err, record.InvalidArgument)
+			return id(record.KindOpenObligation, r, "k")
+		}},
+		{workflow: "StateClaim", name: "claimed", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.StateClaim(r.t.Context(), record.ClaimObligation{Caller: r.keyed("k"), StepRef: stepOf("pay"), LeaseSeconds: 60})
+			r.check(err, "")
+			return id(record.KindClaimObligation, r, "k")
+		}},
+		{workflow: "StateClaim", name: "refused", run: func(r *recorder) string {
+			r.open("ship", "pay")
+			_, err := r.client.StateClaim(r.t.Context(), record.ClaimObligation{Caller: r.keyed("k"), StepRef: stepOf("ship")})
+			r.check(err, record.OutOfOrder)
+			return id(record.KindClaimObligation, r, "k")
+		}},
+		{workflow: "StateCommit", name: "committed", run: func(r *recorder) string {
+			r.open("pay")
+			r.commit("k", "pay")
+			return id(record.KindCommitObligation, r, "k")
+		}},
+		{workflow: "StateCommit", name: "told", run: func(r *recorder) string {
+			r.open("pay")
+			r.open("ship", "pay")
+			r.whileWaiting("ship", func() { r.commit("k", "pay") }, "")
+			return id(record.KindCommitObligation, r, "k")
+		}},
+		{workflow: "StateCommit", name: "refused", run: func(r *recorder) string {
+			r.open("ship", "pay")
+			_, err := r.client.StateCommit(r.t.Context(), record.CommitObligation{Caller: r.keyed("k"), StepRef: stepOf("ship")})
+			r.check(err, record.OutOfOrder)
+			return id(record.KindCommitObligation, r, "k")
+		}},
+		{workflow: "StateFail", name: "failed", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.StateFail(r.t.Context(), record.FailObligation{Caller: r.keyed("k"), StepRef: stepOf("pay"), Reason: "card refused"})
+			r.check(err, "")
+			return id(record.KindFailObligation, r, "k")
+		}},
+		{workflow: "StateCancel", name: "cancelled", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.StateCancel(r.t.Context(), record.CancelObligation{Caller: r.keyed("k"), StepRef: stepOf("pay"), Reason: "not wanted"})
+			r.check(err, "")
+			return id(record.KindCancelObligation, r, "k")
+		}},
+		{workflow: "AppendEpisode", name: "kept", run: func(r *recorder) string {
+			_, err := r.client.AppendEpisode(r.t.Context(), record.AppendEpisode{Caller: r.keyed("k"), TaskID: task, EpisodeRole: "user", Content: "Load the barley first"})
+			r.check(err, "")
+			return id(record.KindAppendEpisode, r, "k")
+		}},
+		{workflow: "CommitObligation", name: "at-once", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.CommitObligation(r.t.Context(), record.CommitObligation{Caller: r.keyed("k"), StepRef: stepOf("pay"), Result: "receipt 41"})
+			r.check(err, "")
+			return workflows.ObligationID(r.who.Workspace, stepOf("pay"))
+		}},
+		{workflow: "CommitObligation", name: "waited", run: func(r *recorder) string {
+			r.open("pay")
+			r.open("ship", "pay")
+			r.whileWaiting("ship", func() { r.commit("k", "pay") }, "")
+			return workflows.ObligationID(r.who.Workspace, stepOf("ship"))
+		}},
+		{workflow: "CommitObligation", name: "closed-by-another", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.StateClaim(r.t.Context(), record.ClaimObligation{Caller: record.Caller{Workspace: r.who.Workspace, Agent: "mason"}, StepRef: stepOf("pay")})
+			r.check(err, "")
+			r.whileWaiting("pay", func() {
+				_, err := r.client.StateCommit(r.t.Context(), record.CommitObligation{Caller: record.Caller{Workspace: r.who.Workspace, Agent: "mason"}, StepRef: stepOf("pay"), Claim: 1})
+				r.check(err, "")
+			}, "")
+			return workflows.ObligationID(r.who.Workspace, stepOf("pay"))
+		}},
+		{workflow: "CommitObligation", name: "never", run: func(r *recorder) string {
+			r.open("pay")
+			r.open("ship", "pay")
+			r.whileWaiting("ship", func() {
+				_, err := r.client.StateFail(r.t.Context(), record.FailObligation{Caller: r.keyed("k"), StepRef: stepOf("pay")})
+				r.check(err, "")
+			}, record.OutOfOrder)
+			return workflows.ObligationID(r.who.Workspace, stepOf("ship"))
+		}},
+		{workflow: "CommitObligation", name: "expired", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.StateOpen(r.t.Context(), record.OpenObligation{Caller: r.keyed("k"), StepRef: stepOf("ship"), After: []string{"pay"}, Deadline: record.At(time.Now().Add(3 * time.Second))})
+			r.check(err, "")
+			r.whileWaiting("ship", func() {}, "")
+			return workflows.ObligationID(r.who.Workspace, stepOf("ship"))
+		}},
+		{workflow: "CommitObligation", name: "not-opened", run: func(r *recorder) string {
+			r.open("pay")
+			_, err := r.client.AwaitObligation(r.t.Context(), r.who, stepOf("ship"))
+			r.check(err, record.NotFound)
+			return workflows.ObligationID(r.who.Workspace, stepOf("ship"))
+		}},
 	}
+}
+
+// task is the task whose steps are recorded.
+const task = "cargo-7"
+
+func stepOf(step string) record.StepRef { return record.StepRef{TaskID: task, Step: step} }
+
+func (r *recorder) open(step string, after ...string) {
+	r.t.Helper()
+	_, err := r.client.StateOpen(r.t.Context(), record.OpenObligation{Caller: r.keyed("open-" + step), StepRef: stepOf(step), After: after})
+	r.check(err, "")
+}
+
+func (r *recorder) commit(key, step string) {
+	r.t.Helper()
+	_, err := r.client.StateCommit(r.t.Context(), record.CommitObligation{Caller: r.keyed(key), StepRef: stepOf(step), Result: "receipt 41"})
+	r.check(err, "")
+}
+
+// whileWaiting offers a commit of the step, runs f once the workflow waits, and
+// checks how the offer ends.
+func (r *recorder) whileWaiting(step string, f func(), want record.Code) {
+	r.t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.client.CommitObligation(r.t.Context(), record.CommitObligation{Caller: r.keyed("offer"), StepRef: stepOf(step), Result: "sent by van"})
+		ended <- err
+	}()
+	id := workflows.ObligationID(r.who.Workspace, stepOf(step))
+	for waits := false; !waits; {
+		select {
+		case err := <-ended:
+			r.t.Fatalf("the offer ended at once: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+		it := r.temporal.GetWorkflowHistory(r.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for it.HasNext() {
+			e, err := it.Next()
+			if err != nil {
+				break
+			}
+			waits = waits || e.GetEventType() == enumspb.EVENT_TYPE_TIMER_STARTED
+		}
+	}
+	f()
+	r.check(<-ended, want)
 }

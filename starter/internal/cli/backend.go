@@ -25,6 +25,14 @@ type backend interface {
 	RecordObservation(context.Context, record.RecordObservation) (record.RecordObservationResult, error)
 	UpdateNotes(context.Context, record.UpdateNotes) (record.UpdateNotesResult, error)
 	ResolveConflict(context.Context, record.ResolveConflict) (record.ResolveConflictResult, error)
+	StateOpen(context.Context, record.OpenObligation) (record.ObligationResult, error)
+	StateClaim(context.Context, record.ClaimObligation) (record.ObligationResult, error)
+	StateCommit(context.Context, record.CommitObligation) (record.ObligationResult, error)
+	StateFail(context.Context, record.FailObligation) (record.ObligationResult, error)
+	StateCancel(context.Context, record.CancelObligation) (record.ObligationResult, error)
+	CommitObligation(context.Context, record.CommitObligation) (record.ObligationResult, error)
+	AwaitObligation(context.Context, record.Caller, record.StepRef) (record.ObligationResult, error)
+	AppendEpisode(context.Context, record.AppendEpisode) (record.AppendEpisodeResult, error)
 	AssemblePreamble(context.Context, record.Dispatch) (record.Preamble, error)
 	CaptureMeetingDecisions(context.Context, record.CaptureMeeting) (record.MeetingReport, error)
 	SearchMemory(context.Context, record.Search) (record.SearchResult, error)
@@ -135,25 +143,32 @@ func long[Out any](ctx context.Context, a *app, f func(context.Context, backend)
 
 // pages reads rows of T page by page, each within the timeout.
 func pages[T any](ctx context.Context, a *app, in record.ReadMemory, each func([]T) error) error {
-	in.Caller = a.reader()
 	for {
-		page, err := call(ctx, a, func(ctx context.Context, b backend) (record.Page[json.RawMessage], error) {
-			return b.ReadPage(ctx, in)
-		})
+		rows, next, err := page[T](ctx, a, in)
 		if err != nil {
 			return err
 		}
-		rows := make([]T, len(page.Items))
-		for i, raw := range page.Items {
-			if err := json.Unmarshal(raw, &rows[i]); err != nil {
-				return record.Wrap(record.Unavailable, err, "the worker's answer cannot be read; is it of another version?")
-			}
-		}
-		if err := each(rows); err != nil || page.Next == "" {
+		if err := each(rows); err != nil || next == "" {
 			return err
 		}
-		in.Cursor = page.Next
+		in.Cursor = next
 	}
+}
+
+// page reads one page of rows of T, and where the next begins.
+func page[T any](ctx context.Context, a *app, in record.ReadMemory) (rows []T, next string, err error) {
+	in.Caller = a.reader()
+	raw, err := call(ctx, a, func(ctx context.Context, b backend) (record.Page[json.RawMessage], error) { return b.ReadPage(ctx, in) })
+	if err != nil {
+		return nil, "", err
+	}
+	rows = make([]T, len(raw.Items))
+	for i, item := range raw.Items {
+		if err := json.Unmarshal(item, &rows[i]); err != nil {
+			return nil, "", record.Wrap(record.Unavailable, err, "the worker's answer cannot be read; is it of another version?")
+		}
+	}
+	return rows, raw.Next, nil
 }
 
 // rows reads all rows of T.

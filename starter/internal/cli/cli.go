@@ -142,6 +142,7 @@ const (
 	groupFacts    = "facts"
 	groupPolicies = "policies"
 	groupAgent    = "agent"
+	groupState    = "state"
 	groupOrder    = "order"
 	groupData     = "data"
 )
@@ -174,6 +175,7 @@ func (a *app) root() *cobra.Command {
 		&cobra.Group{ID: groupFacts, Title: "Facts:"},
 		&cobra.Group{ID: groupPolicies, Title: "Policies and grants:"},
 		&cobra.Group{ID: groupAgent, Title: "What one agent keeps and gets:"},
+		&cobra.Group{ID: groupState, Title: "What a task has committed to:"},
 		&cobra.Group{ID: groupOrder, Title: "Keeping memory in order:"},
 		&cobra.Group{ID: groupData, Title: "Data and state:"},
 	)
@@ -186,6 +188,7 @@ func (a *app) root() *cobra.Command {
 	add(groupFacts, a.proposeFact(), a.supersede(), a.restore(), a.history(), a.facts(), a.meeting())
 	add(groupPolicies, a.proposePolicy(), a.supersedePolicy(), a.policies(), a.domains(), a.grants())
 	add(groupAgent, a.dispatch(), a.search(), a.notes(), a.observe(), a.remember())
+	add(groupState, a.state(), a.episode())
 	add(groupOrder, a.consolidate(), a.harmonize(), a.conflicts(), a.resolve(), a.beliefs(), a.backfill())
 	add(groupData, a.importFile(), a.export(), a.health(), a.workspaces(), a.model())
 	root.AddCommand(a.version())

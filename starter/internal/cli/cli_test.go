@@ -81,6 +81,30 @@ func (f *fake) UpdateNotes(_ context.Context, in record.UpdateNotes) (record.Upd
 func (f *fake) ResolveConflict(_ context.Context, in record.ResolveConflict) (record.ResolveConflictResult, error) {
 	return answer[record.ResolveConflictResult](f, "ResolveConflict", in)
 }
+func (f *fake) StateOpen(_ context.Context, in record.OpenObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "StateOpen", in)
+}
+func (f *fake) StateClaim(_ context.Context, in record.ClaimObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "StateClaim", in)
+}
+func (f *fake) StateCommit(_ context.Context, in record.CommitObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "StateCommit", in)
+}
+func (f *fake) StateFail(_ context.Context, in record.FailObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "StateFail", in)
+}
+func (f *fake) StateCancel(_ context.Context, in record.CancelObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "StateCancel", in)
+}
+func (f *fake) CommitObligation(_ context.Context, in record.CommitObligation) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "CommitObligation", in)
+}
+func (f *fake) AwaitObligation(_ context.Context, caller record.Caller, ref record.StepRef) (record.ObligationResult, error) {
+	return answer[record.ObligationResult](f, "AwaitObligation", record.ObserveObligation{Caller: caller, StepRef: ref})
+}
+func (f *fake) AppendEpisode(_ context.Context, in record.AppendEpisode) (record.AppendEpisodeResult, error) {
+	return answer[record.AppendEpisodeResult](f, "AppendEpisode", in)
+}
 func (f *fake) AssemblePreamble(_ context.Context, in record.Dispatch) (record.Preamble, error) {
 	return answer[record.Preamble](f, "AssemblePreamble", in)
 }

@@ -120,6 +120,10 @@ func flagField(name string) string {
 		return "session_id"
 	case "source-observation":
 		return "source_observation_ids"
+	case "lease":
+		return "lease_seconds"
+	case "as":
+		return "episode_role"
 	case "expect-version":
 		return "expected_version"
 	}
@@ -164,6 +168,8 @@ func advice(e *record.Error) string {
 		if e.Role != "" && e.Domain != "" {
 			return fmt.Sprintf("starter grants set --for-role %s --domain %s %s", e.Role, shellWord(e.Domain), e.Required)
 		}
+	case record.OutOfOrder:
+		return "starter state list --open, which shows what is not done; state commit --wait waits for it"
 	case record.StoreNewer:
 		return "a worker of the version that wrote the workspace"
 	case record.Unavailable:

@@ -35,7 +35,7 @@ func (a *app) export() *cobra.Command {
 			}
 			sum := exported{
 				Workspace: a.caller.Workspace, Format: format, Omitted: map[string]int64{},
-				NeverExported: []string{"policies", "notes", "observations", "session_items", "grants", "conflicts", "beliefs", "edges", "meetings", "history"},
+				NeverExported: []string{"policies", "notes", "observations", "session_items", "grants", "conflicts", "beliefs", "edges", "meetings", "history", "obligations", "episodes"},
 			}
 			w := bufio.NewWriterSize(a.out, 1<<16)
 			enc := json.NewEncoder(w)
@@ -83,6 +83,7 @@ func (a *app) leftOut(ctx context.Context, sum *exported, all bool) {
 	}
 	sum.Omitted["hidden"] = max(0, held-sum.Facts)
 	sum.Omitted["policies"], sum.Omitted["beliefs"], sum.Omitted["session_items"] = h.Policies, h.Beliefs, h.SessionItems
+	sum.Omitted["obligations"], sum.Omitted["episodes"] = h.Obligations, h.Episodes
 	for what, n := range sum.Omitted {
 		if n == 0 {
 			delete(sum.Omitted, what)
@@ -101,6 +102,7 @@ func (a *app) exportWords(sum exported, all bool) {
 		{"not_current", "fact that is no longer current (--all writes it)", "facts that are no longer current (--all writes them)"},
 		{"hidden", "fact that the role may not see or that changed meanwhile", "facts that the role may not see or that changed meanwhile"},
 		{"policies", "policy", "policies"}, {"beliefs", "belief", "beliefs"}, {"session_items", "session item", "session items"},
+		{"obligations", "obligation that is not closed", "obligations that are not closed"}, {"episodes", "episode", "episodes"},
 	} {
 		if n := sum.Omitted[part.what]; n > 0 {
 			parts = append(parts, count(n, part.one, part.many))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -207,13 +208,23 @@ func (a *app) facts() *cobra.Command {
 	c := &cobra.Command{
 		Use: "facts", Short: "List facts, oldest first", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("subject") {
+				if strings.TrimSpace(in.Subject) == "" {
+					return usage("subject", "name the subject whose facts are wanted")
+				}
+				in.What = record.ReadSubject
+			}
 			all, err := rows[record.Fact](cmd.Context(), a, in)
 			if err != nil {
 				return err
 			}
 			return a.emit(map[string]any{"facts": all}, func(o *output) {
 				if len(all) == 0 {
-					o.line("No facts%s yet.", within(in.Domain))
+					about := ""
+					if in.Subject != "" {
+						about = " about " + quoted(in.Subject)
+					}
+					o.line("No facts%s%s yet.", about, within(in.Domain))
 					return
 				}
 				heading := []string{"ID", "IN", "TYPE", "CONF", "CONTENT"}
@@ -232,6 +243,7 @@ func (a *app) facts() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&in.Domain, "domain", "", "only this domain")
+	c.Flags().StringVar(&in.Subject, "subject", "", "only those about this subject: filed under it, or naming it word for word")
 	c.Flags().BoolVar(&in.All, "all", false, "superseded, archived and expired ones too")
 	return c
 }

@@ -30,6 +30,16 @@ func TestRun_golden(t *testing.T) {
 	open := record.Conflict{ID: "c-2", Kind: record.ConflictSuspected, FactA: "f-1", FactB: "f-2", ContentA: "We use Redis", ContentB: "We use Valkey", Open: true, Reason: "cannot tell", CreatedAt: later}
 	closed := record.Conflict{ID: "c-1", Kind: record.ConflictRefinement, FactA: "f-1", FactB: "f-2", Winner: "f-2", Loser: "f-1", Resolution: "superseded", ResolvedBy: "ada", ContentA: "We use Redis", ContentB: "We use Redis 7 for sessions", CreatedAt: then}
 
+	pay := record.Obligation{ID: "o-1", Workspace: "default", StepRef: record.StepRef{TaskID: "order-7", Step: "pay"}, Kind: "payment", Key: "order-7/pay", State: record.ObligationOpen, After: []string{}, OpenedBy: "ada", CreatedAt: then}
+	claimed := pay
+	claimed.State, claimed.Claim, claimed.ClaimedBy, claimed.ClaimedAt, claimed.LeaseUntil = record.ObligationClaimed, 2, "bob", later, later
+	doubtful := claimed
+	doubtful.InDoubt = true
+	done := claimed
+	done.State, done.ClosedBy, done.ClosedAt, done.Result = record.ObligationDone, "bob", later, "receipt 41\n\x1b[31m"
+	expired := record.Obligation{ID: "o-2", StepRef: record.StepRef{TaskID: "سفارش", Step: "پرداخت"}, Key: "h.0f", State: record.ObligationExpired, After: []string{"pack", "pay"}, CreatedAt: then, Deadline: later, ClosedAt: later}
+	said := record.Episode{ID: "e-1", TaskID: "order-7", Role: "user", ContentRef: "sha256:00", Content: "Please order\ntwo crates", CreatedAt: then}
+
 	for name, tc := range map[string]struct {
 		args   []string
 		method string
@@ -97,7 +107,25 @@ func TestRun_golden(t *testing.T) {
 		"resolve-both":     {[]string{"resolve", "c-2", "--winner", "both"}, "ResolveConflict", record.ResolveConflictResult{Conflict: record.Conflict{ID: "c-2", Kind: record.ConflictSuspected, Resolution: "both", CreatedAt: then}}, nil},
 		"beliefs": {[]string{"beliefs"}, "", nil, map[record.ReadKind][]any{record.ReadBeliefs: {
 			record.Belief{ID: "b-1", Domain: "architecture", Topic: "storage", Statement: "We use Redis", Confidence: 0.8, FactIDs: []string{"f-1"}, Agents: []string{"ada", "bob"}, Version: 1, CreatedAt: then, UpdatedAt: then}}}},
-		"beliefs-none": {[]string{"beliefs"}, "", nil, nil},
+		"beliefs-none":        {[]string{"beliefs"}, "", nil, nil},
+		"facts-subject-none":  {[]string{"facts", "--subject", "gateway"}, "", nil, nil},
+		"facts-subject":       {[]string{"facts", "--subject", "Redis"}, "", nil, map[record.ReadKind][]any{record.ReadSubject: {redis7}}},
+		"state-open":          {[]string{"state", "open", "order-7", "pay"}, "StateOpen", record.ObligationResult{Outcome: record.OutcomeOpened, Obligation: pay}, nil},
+		"state-claim":         {[]string{"state", "claim", "order-7", "pay"}, "StateClaim", record.ObligationResult{Outcome: record.OutcomeClaimed, Obligation: claimed}, nil},
+		"state-claim-held":    {[]string{"state", "claim", "order-7", "pay"}, "StateClaim", record.ObligationResult{Outcome: record.OutcomeHeld, Obligation: claimed}, nil},
+		"state-claim-doubt":   {[]string{"state", "claim", "order-7", "pay"}, "StateClaim", record.ObligationResult{Outcome: record.OutcomeClaimed, Obligation: claimed, Doubt: &record.Doubt{Key: "order-7/pay", Claim: 1, ClaimedBy: "ada", ClaimedAt: then, LeaseUntil: later}}, nil},
+		"state-commit":        {[]string{"state", "commit", "order-7", "pay"}, "StateCommit", record.ObligationResult{Outcome: record.OutcomeCommitted, Obligation: done}, nil},
+		"state-commit-late":   {[]string{"state", "commit", "order-7", "pay"}, "StateCommit", record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: expired}, nil},
+		"state-commit-waited": {[]string{"state", "commit", "order-7", "pay", "--wait"}, "CommitObligation", record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: done}, nil},
+		"state-list":          {[]string{"state", "list"}, "", nil, map[record.ReadKind][]any{record.ReadObligations: {pay, doubtful, done, expired}}},
+		"state-list-none":     {[]string{"state", "list"}, "", nil, nil},
+		"state-check": {[]string{"state", "check", "-"}, "", nil, map[record.ReadKind][]any{record.ReadCheck: {
+			record.CheckedStatement{Statement: "We use Redis", Standing: record.StandingStale, FactID: "f-1", Now: []record.RecordedNow{{FactID: "f-2", Domain: "architecture", Topic: "storage", Content: "We use Redis 7 for sessions", Reason: "it took the statement's place"}}},
+			record.CheckedStatement{Statement: "The crane is red", Standing: record.StandingStale, FactID: "f-4", Now: []record.RecordedNow{}},
+			record.CheckedStatement{Statement: "The lighthouse is white", Standing: record.StandingUnknown, Now: []record.RecordedNow{}}}}},
+		"episode-add":         {[]string{"episode", "add", "order-7", "x"}, "AppendEpisode", record.AppendEpisodeResult{EpisodeID: "e-1", ContentRef: "sha256:00"}, nil},
+		"episode-search":      {[]string{"episode", "search", "crates"}, "", nil, map[record.ReadKind][]any{record.ReadEpisodes: {said}}},
+		"episode-search-none": {[]string{"episode", "search", "crates"}, "", nil, nil},
 		"health": {[]string{"health"}, "Health", record.Health{Workspace: "default", OK: true, Problems: []string{}, SchemaVersion: 1, FileBytes: 8 << 20, WALBytes: 700, FactsTotal: 5, FactsActive: 3, Indexed: 5,
 			Policies: 1, Domains: 2, Edges: 4, Operations: 9, LastConsolidated: then}, nil},
 		"model-install": {[]string{"model", "install", "sentence-transformers/all-MiniLM-L6-v2"}, "InstallModel",

@@ -56,6 +56,7 @@ func TestRun_requests(t *testing.T) {
 	cli := record.Caller{Workspace: "default", Agent: "cli"}
 	full := record.Caller{Workspace: "shop", Agent: "ada", Role: "coder", Repo: "web", Key: "k1"}
 	asFull := []string{"-w", "shop", "--agent", "ada", "--role", "coder", "--repo", "web", "--key", "k1"}
+	ship := record.StepRef{TaskID: "order-7", Step: "ship"}
 	noKey := full
 	noKey.Key = ""
 	for name, tc := range map[string]struct {
@@ -107,6 +108,20 @@ func TestRun_requests(t *testing.T) {
 		"resolve":           {[]string{"resolve", "c", "--winner", "both", "--reason", "why"}, "", record.ResolveConflict{Caller: cli, ConflictID: "c", Winner: "both", Reason: "why"}},
 		"beliefs":           {[]string{"beliefs"}, "", record.ReadMemory{Caller: cli, What: record.ReadBeliefs}},
 		"facts":             {[]string{"facts", "--domain", "d", "--all"}, "", record.ReadMemory{Caller: cli, What: record.ReadFacts, Domain: "d", All: true}},
+		"facts by subject":  {[]string{"facts", "--subject", "API gateway", "--domain", "d"}, "", record.ReadMemory{Caller: cli, What: record.ReadSubject, Domain: "d", Subject: "API gateway"}},
+		"state open": {append([]string{"state", "open", "order-7", "ship", "--kind", "delivery", "--after", "pay", "--after", "pack", "--deadline", "2027-01-31"}, asFull...), "",
+			record.OpenObligation{Caller: full, StepRef: ship, Kind: "delivery", After: []string{"pay", "pack"}, Deadline: at(t, "2027-01-31")}},
+		"state claim":       {[]string{"state", "claim", "order-7", "ship"}, "", record.ClaimObligation{Caller: cli, StepRef: ship, LeaseSeconds: 300}},
+		"state claim again": {[]string{"state", "claim", "order-7", "ship", "--lease", "2m", "--claim", "3"}, "", record.ClaimObligation{Caller: cli, StepRef: ship, LeaseSeconds: 120, Claim: 3}},
+		"state commit":      {[]string{"state", "commit", "order-7", "ship", "--result", "رسید ۴۱", "--claim", "2", "--key", "k"}, "", record.CommitObligation{Caller: record.Caller{Workspace: "default", Agent: "cli", Key: "k"}, StepRef: ship, Claim: 2, Result: "رسید ۴۱"}},
+		"state commit wait": {[]string{"state", "commit", "order-7", "ship", "--wait"}, "", record.CommitObligation{Caller: cli, StepRef: ship}},
+		"state fail":        {[]string{"state", "fail", "order-7", "ship", "--reason", "why", "--claim", "1"}, "", record.FailObligation{Caller: cli, StepRef: ship, Claim: 1, Reason: "why"}},
+		"state cancel":      {[]string{"state", "cancel", "order-7", "ship", "--reason", "why"}, "", record.CancelObligation{Caller: cli, StepRef: ship, Reason: "why"}},
+		"state wait":        {append([]string{"state", "wait", "order-7", "ship"}, asFull...), "", record.ObserveObligation{Caller: noKey, StepRef: ship}},
+		"state list":        {[]string{"state", "list", "--task", "order-7", "--open"}, "", record.ReadMemory{Caller: cli, What: record.ReadObligations, TaskID: "order-7", OpenOnly: true}},
+		"state check":       {[]string{"state", "check", "-"}, "one\n\n two \n", record.ReadMemory{Caller: cli, What: record.ReadCheck, Context: []string{"one", "two"}}},
+		"episode add":       {[]string{"episode", "add", "order-7", "We need two crates", "--as", "user"}, "", record.AppendEpisode{Caller: cli, TaskID: "order-7", EpisodeRole: "user", Content: "We need two crates"}},
+		"episode search":    {[]string{"episode", "search", "crates", "--task", "order-7", "--limit", "3"}, "", record.ReadMemory{Caller: cli, What: record.ReadEpisodes, TaskID: "order-7", Query: "crates", Limit: 3}},
 		"health":            {[]string{"health", "--deep"}, "", record.ReadMemory{Caller: cli, What: record.ReadHealth, All: true}},
 		"workspaces":        {[]string{"workspaces"}, "", record.ReadMemory{Caller: cli, What: record.ReadWorkspaces}},
 	} {

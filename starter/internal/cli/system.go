@@ -57,6 +57,8 @@ func state(o *output, h record.Health) {
 		[2]string{"conflicts", fmt.Sprintf("%d open", h.OpenConflicts)},
 		[2]string{"beliefs", fmt.Sprint(h.Beliefs)},
 		[2]string{"session items", fmt.Sprint(h.SessionItems)},
+		[2]string{"obligations", fmt.Sprintf("%d not closed, %d in doubt", h.Obligations, h.InDoubt)},
+		[2]string{"episodes", fmt.Sprint(h.Episodes)},
 		[2]string{"edges", fmt.Sprint(h.Edges)},
 		[2]string{"vectors", vectors(h)},
 		[2]string{"operations", fmt.Sprintf("%d done, %d waiting", h.Operations, h.Queue)},
