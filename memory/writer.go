@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
 
@@ -129,6 +130,7 @@ func (w *writer) commit(batch []*operation) {
 		failAll(batch, err)
 		return
 	}
+	fault.Reach(fault.BatchBegun)
 	wrote := false
 	for _, op := range batch {
 		changed, err := w.one(op)
@@ -150,6 +152,7 @@ func (w *writer) commit(batch []*operation) {
 		if err := t.writeRecalls(w.store.recalls.take()); err != nil {
 			w.store.log.Warn("recall counts were not written", "workspace", w.store.workspace, "error", err)
 		}
+		fault.Reach(fault.Committing)
 	} else {
 		end = "ROLLBACK"
 	}
@@ -157,6 +160,9 @@ func (w *writer) commit(batch []*operation) {
 		_ = w.raw("ROLLBACK")
 		failAll(batch, storeError(err))
 		return
+	}
+	if wrote {
+		fault.Reach(fault.Committed)
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
@@ -221,6 +227,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 		}
 		return false, nil
 	}
+	fault.Reach(fault.OperationWritten)
 	if err := w.raw("RELEASE operation"); err != nil {
 		return false, storeError(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/memory"
+	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
@@ -203,7 +204,7 @@ func logModel(log *slog.Logger, id string) {
 
 func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, Embedding: id, OnQueued: sem.embedder.Queued})
+	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Now: fault.Clock(), Log: log, Embedding: id, OnQueued: sem.embedder.Queued})
 	if err != nil {
 		return nil, err
 	}
