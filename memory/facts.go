@@ -106,8 +106,10 @@ type proposal struct {
 	veracity   record.Veracity
 	sources    []string
 	validUntil record.Time
-	// at is when the statement was made: now, or the time of an import.
+	// at is when the statement was made: now, or, when it is dated, the time that
+	// the caller gave.
 	at          record.Time
+	dated       bool
 	agent, role string
 	// parsed and terms are the content's analysis, made by the caller's
 	// goroutine so that the writer, which all share, need not.
@@ -211,7 +213,8 @@ func (s *Store) ProposeFact(ctx context.Context, req record.ProposeFact) (record
 
 // propose does what a proposal asks, inside a transaction.
 func (t *tx) propose(p *proposal) (record.ProposeFactResult, error) {
-	if p.at.IsZero() || p.at.After(t.now.Time) {
+	p.dated = !p.at.IsZero() && !p.at.After(t.now.Time)
+	if !p.dated {
 		p.at = t.now
 	}
 	var res record.ProposeFactResult
@@ -370,7 +373,8 @@ func judge(p *proposal, facts []*fact) verdicts {
 		case conflict.Contradiction:
 			v.contradicted = append(v.contradicted, r)
 			theirs := strength(f.Confidence, f.Veracity)
-			older := p.at.Before(f.CreatedAt.Time)
+			// What is said now is newer, whatever the clock has done since.
+			older := p.dated && p.at.Before(f.CreatedAt.Time)
 			if lost := !beats(mine, theirs) || older && beats(theirs, mine); lost {
 				if v.loses == nil || theirs > strength(v.loses.fact.Confidence, v.loses.fact.Veracity) {
 					v.loses = &r
