@@ -74,7 +74,11 @@ func (r *run) inspect(ctx context.Context, workspace int) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(to)) }()
 	for _, suffix := range []string{"", "-wal"} {
 		raw, err := os.ReadFile(filepath.Join(from, memory.FileName+suffix))
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && suffix == "":
+			// Killed before the workspace was made.
+			return nil
+		case errors.Is(err, fs.ErrNotExist):
 			continue
 		}
 		if err == nil {
