@@ -55,6 +55,13 @@ func TestStore_full(t *testing.T) {
 	if got := len(activeContents(t, s)); got != n-1 {
 		t.Errorf("%d facts while the file is full, want %d", got, n-1)
 	}
+	mustView(t, s, func(v *View) error {
+		h, err := v.Health(true)
+		if h.OK || !strings.Contains(strings.Join(h.Problems, "\n"), "full") {
+			t.Errorf("while the file is full health says %v, %q", h.OK, h.Problems)
+		}
+		return err
+	})
 	limitPages(t, s, 0)
 	if out := mustPropose(t, s, big(n-1)); out.Status != record.StatusCreated {
 		t.Errorf("with room again the same call is %s", out.Status)

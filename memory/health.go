@@ -60,6 +60,9 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	if v.store.readOnly {
 		h.Problems = append(h.Problems, "the file is read-only")
 	}
+	if why := v.store.writer.trouble.Load(); why != nil {
+		h.Problems = append(h.Problems, "the latest write failed: "+*why)
+	}
 	if deep {
 		rows, err := v.query("SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
 		bad, err := collect(rows, err, scanOne[string])

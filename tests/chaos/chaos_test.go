@@ -21,7 +21,7 @@ func TestChaos(t *testing.T) {
 	}
 	tookWhole := time.Since(began)
 	began = time.Now()
-	k, err := broken.interrupted(t.Context(), s.seed, s.kills)
+	k, err := broken.interrupted(t.Context(), s.seed, s.kills, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

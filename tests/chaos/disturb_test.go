@@ -145,6 +145,11 @@ func TestFullDisk(t *testing.T) {
 			t.Logf("full after %d calls: %v", n, err)
 			if c.under == "workspaces" {
 				wantAll(t, l, "full", acknowledged)
+				ctx, cancel := context.WithTimeout(t.Context(), callPatience)
+				defer cancel()
+				if h, err := l.client.Health(ctx, who("full", ""), false); err != nil || h.OK || !strings.Contains(strings.Join(h.Problems, "\n"), "the disk is full") {
+					t.Errorf("health says %v, %q, %v", h.OK, h.Problems, err)
+				}
 			}
 			if err := os.Remove(ballast); err != nil {
 				t.Fatal(err)

@@ -268,8 +268,9 @@ var points = []struct {
 }
 
 // interrupted runs the plan through n kills. Between two lives one file in the
-// folder is looked at, and now and then the engine's are removed.
-func (r *run) interrupted(ctx context.Context, seed uint64, n int) (kills, error) {
+// folder is looked at, and now and then the engine's are removed. Every tenth
+// kill it says how far it is.
+func (r *run) interrupted(ctx context.Context, seed uint64, n int, say func(format string, args ...any)) (kills, error) {
 	k := kills{byPoint: map[fault.Point]int{}}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -299,6 +300,9 @@ func (r *run) interrupted(ctx context.Context, seed uint64, n int) (kills, error
 			return k, fmt.Errorf("after kill %d: %w", done+1, err)
 		}
 		k.looked++
+		if (done+1)%10 == 0 {
+			say("%d kills, %d of %d calls acknowledged", done+1, r.acks.Load(), total)
+		}
 		if plot.loseEngine {
 			if err := os.RemoveAll(filepath.Join(r.data, "engine")); err != nil {
 				return k, err
