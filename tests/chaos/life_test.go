@@ -115,10 +115,15 @@ func (l *life) kill() {
 	<-l.exited
 }
 
-// killed reports whether the process ended by SIGKILL. It must have ended.
-func (l *life) killed() bool {
+// ended waits for the end of the process, and returns an error when that was
+// not by SIGKILL.
+func (l *life) ended() error {
+	<-l.exited
 	status, ok := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	if ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+		return nil
+	}
+	return fmt.Errorf("the worker ended by itself, with code %d\n%s", l.cmd.ProcessState.ExitCode(), l.log.end(20))
 }
 
 // disconnect closes the connection of a life that is over.

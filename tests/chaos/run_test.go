@@ -381,17 +381,13 @@ func (r *run) oneLife(ctx context.Context, p plot, target int64, driven <-chan e
 		case <-l.exited:
 		}
 		l.kill()
-		if !l.killed() {
-			return "", fmt.Errorf("the worker ended by itself\n%s", l.log.end(20))
-		}
-		return beforeReady, nil
+		return beforeReady, l.ended()
 	}
 	if err := l.ready(); err != nil {
-		<-l.exited
-		if p.point != "" && l.killed() {
+		if l.ctx.Err() != nil && ctx.Err() == nil && p.point != "" {
 			// What the engine had waiting reached the point before the
 			// announcement was read.
-			return p.point, nil
+			return p.point, l.ended()
 		}
 		return "", err
 	}
@@ -409,10 +405,7 @@ func (r *run) oneLife(ctx context.Context, p plot, target int64, driven <-chan e
 		case <-tick.C:
 			continue
 		case <-l.exited:
-			if p.point == "" || !l.killed() {
-				return "", fmt.Errorf("the worker ended by itself\n%s", l.log.end(20))
-			}
-			return p.point, nil
+			return p.point, l.ended()
 		case err := <-driven:
 			if err == nil {
 				err = fmt.Errorf("the load ended before the kills")
@@ -424,8 +417,9 @@ func (r *run) oneLife(ctx context.Context, p plot, target int64, driven <-chan e
 	}
 	select {
 	case <-time.After(p.after):
+		l.kill()
+		return "", nil
 	case <-l.exited:
+		return p.point, l.ended()
 	}
-	l.kill()
-	return "", nil
 }
