@@ -22,20 +22,21 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	}
 	for query, dest := range map[string]*int64{
 		"SELECT count(*) FROM facts": &h.FactsTotal,
-		"SELECT count(*) FROM facts f WHERE " + current + " AND (f.valid_until = 0 OR f.valid_until > ?1)":                   &h.FactsActive,
-		"SELECT docs FROM index_stats WHERE id = 1":                                                                          &h.Indexed,
-		"SELECT count(*) FROM policies WHERE superseded_at = 0":                                                              &h.Policies,
-		"SELECT count(*) FROM domains":                                                                                       &h.Domains,
-		"SELECT count(*) FROM edges":                                                                                         &h.Edges,
-		"SELECT count(*) FROM conflicts WHERE open = 1":                                                                      &h.OpenConflicts,
-		"SELECT count(*) FROM beliefs":                                                                                       &h.Beliefs,
-		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                                            &h.SessionItems,
+		"SELECT count(*) FROM facts f WHERE " + current + " AND (f.valid_until = 0 OR f.valid_until > ?1)": &h.FactsActive,
+		"SELECT docs FROM index_stats WHERE id = 1":                                                        &h.Indexed,
+		"SELECT count(*) FROM policies WHERE superseded_at = 0":                                            &h.Policies,
+		"SELECT count(*) FROM domains":                                                                     &h.Domains,
+		"SELECT count(*) FROM edges":                                                                       &h.Edges,
+		"SELECT count(*) FROM conflicts WHERE open = 1":                                                    &h.OpenConflicts,
+		"SELECT count(*) FROM beliefs":                                                                     &h.Beliefs,
+		"SELECT count(*) FROM session_items WHERE state = 'kept'":                                          &h.SessionItems,
+		"SELECT count(*) FROM operations":                                                                  &h.Operations,
+		"SELECT count(*) FROM embeddings WHERE model = ?2":                                                 &h.Embedded,
+		"SELECT count(*) FROM embedding_queue":                                                             &h.EmbeddingQueue,
+
 		"SELECT count(*) FROM obligations WHERE closed_at = 0 AND (deadline = 0 OR deadline > ?1)":                           &h.Obligations,
 		"SELECT count(*) FROM obligations WHERE state = 'claimed' AND lease_until <= ?1 AND (deadline = 0 OR deadline > ?1)": &h.InDoubt,
-		"SELECT count(*) FROM episodes":                                                                                      &h.Episodes,
-		"SELECT count(*) FROM operations":                                                                                    &h.Operations,
-		"SELECT count(*) FROM embeddings WHERE model = ?2":                                                                   &h.Embedded,
-		"SELECT count(*) FROM embedding_queue":                                                                               &h.EmbeddingQueue,
+		"SELECT count(*) FROM episodes": &h.Episodes,
 	} {
 		if err := v.row(query, v.now.Micros(), v.store.model).Scan(dest); err != nil {
 			return h, err
