@@ -131,8 +131,10 @@ func soundness(ctx context.Context, db *sql.DB) (checks int, problems []string, 
 	report("index rows without an episode", "SELECT id FROM episode_index_docsize WHERE id NOT IN (SELECT seq FROM episodes) ORDER BY id")
 	report("a wrong number of indexed facts", "SELECT docs FROM index_stats WHERE docs <> (SELECT count(*) FROM facts)")
 	report("facts without an event of their making", "SELECT f.seq FROM facts f WHERE NOT EXISTS (SELECT 1 FROM fact_events e WHERE e.fact = f.seq AND e.kind = 'created') ORDER BY f.seq")
+	// A fact that another was merged into has the other's mentions too.
 	report("mention counts without their events", `SELECT f.seq FROM facts f
-		WHERE f.mention_count - 1 <> (SELECT count(*) FROM fact_events e WHERE e.fact = f.seq AND e.kind = 're-mentioned') ORDER BY f.seq`)
+		WHERE f.mention_count - 1 <> (SELECT count(*) FROM fact_events e WHERE e.fact = f.seq AND e.kind = 're-mentioned')
+		+ (SELECT coalesce(sum(m.mention_count), 0) FROM facts m WHERE m.superseded_by = f.id AND m.superseded_kind = 'merged') ORDER BY f.seq`)
 	report("successors that are gone", "SELECT f.seq FROM facts f WHERE f.superseded_by IS NOT NULL AND f.superseded_by NOT IN (SELECT id FROM facts) ORDER BY f.seq")
 	report("edges with an end that is gone", "SELECT source FROM edges WHERE source NOT IN (SELECT seq FROM facts) OR target NOT IN (SELECT seq FROM facts) ORDER BY source")
 	report("promoted items without their fact", "SELECT seq FROM session_items WHERE state = 'promoted' AND fact_id NOT IN (SELECT id FROM facts) ORDER BY seq")
