@@ -97,7 +97,7 @@ func (l *agentLane) write() call {
 		l.version++
 	})
 	if wrong {
-		c.refusals = []record.Code{record.VersionConflict}
+		c.refusal = record.VersionConflict
 	}
 	return c
 }
@@ -173,7 +173,7 @@ func (l *agentLane) obligation() call {
 		return l.open(ref(stepMoor), stepSail, stepLoad)
 	case 3:
 		c := l.claim(ref(stepMoor))
-		c.refusals = []record.Code{record.OutOfOrder}
+		c.refusal = record.OutOfOrder
 		return c
 	case 4:
 		return l.claim(ref(stepLoad))

@@ -129,14 +129,14 @@ func (l *factLane) supersede() call {
 	c := asked(record.KindSupersedeFact, in.Caller, in, (*workflows.Client).SupersedeFact, func(out record.SupersedeFactResult) {
 		l.retired = append(l.retired, out.Old)
 	})
-	c.refusals = []record.Code{record.SupersedeInvalid}
+	c.mayRefuse = record.SupersedeInvalid
 	return c
 }
 
 func (l *factLane) restore() call {
 	in := record.RestoreFact{Caller: l.caller(), FactID: l.retired[l.random.IntN(len(l.retired))], Reason: "it was right after all"}
 	c := asked(record.KindRestoreFact, in.Caller, in, (*workflows.Client).RestoreFact, func(record.RestoreFactResult) {})
-	c.refusals = []record.Code{record.SupersedeInvalid}
+	c.mayRefuse = record.SupersedeInvalid
 	return c
 }
 

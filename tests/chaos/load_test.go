@@ -21,8 +21,9 @@ type call struct {
 	make         func(context.Context, *workflows.Client) (any, error)
 	// took is told the answer once, when the call is acknowledged.
 	took func(answer any)
-	// refusals are the errors that the call may be answered with.
-	refusals []record.Code
+	// refusal is the error that the call must be answered with; mayRefuse one
+	// that it may be.
+	refusal, mayRefuse record.Code
 	// reports says that the answer tells of work done by this attempt alone, so
 	// that a repeat after a kill may rightly tell of less.
 	reports bool
