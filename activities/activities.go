@@ -10,6 +10,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/dispatch"
 	"github.com/polyphony-memory/polyphony/memory"
+	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
 )
@@ -40,6 +41,7 @@ func write[In record.Request, Out any](ctx context.Context, w *memory.Workspaces
 			out, err = f(s, ctx, in)
 			return err
 		})
+		fault.Reach(fault.Answered)
 	}
 	return out, applicationError(ctx, err)
 }

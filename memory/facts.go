@@ -106,8 +106,10 @@ type proposal struct {
 	veracity   record.Veracity
 	sources    []string
 	validUntil record.Time
-	// at is when the statement was made: now, or the time of an import.
+	// at is when the statement was made: now, or, when it is dated, the time that
+	// the caller gave.
 	at          record.Time
+	dated       bool
 	agent, role string
 	// parsed and terms are the content's analysis, made by the caller's
 	// goroutine so that the writer, which all share, need not.
@@ -229,7 +231,8 @@ func (s *Store) ProposeFact(ctx context.Context, req record.ProposeFact) (record
 
 // propose does what a proposal asks, inside a transaction.
 func (t *tx) propose(p *proposal) (record.ProposeFactResult, error) {
-	if p.at.IsZero() || p.at.After(t.now.Time) {
+	p.dated = !p.at.IsZero() && !p.at.After(t.now.Time)
+	if !p.dated {
 		p.at = t.now
 	}
 	var res record.ProposeFactResult

@@ -91,6 +91,9 @@ func (v *View) Health(deep bool) (record.Health, error) {
 	if v.store.readOnly {
 		h.Problems = append(h.Problems, "the file is read-only")
 	}
+	if why := v.store.writer.trouble.Load(); why != nil {
+		h.Problems = append(h.Problems, "the latest write failed: "+*why)
+	}
 	if deep {
 		bad, err := v.integrity()
 		if err != nil {

@@ -42,7 +42,8 @@ func weigh(p *proposal, facts []*fact, relation func(*fact) conflict.Verdict) ve
 		case conflict.Contradiction:
 			v.contradicted = append(v.contradicted, r)
 			theirs := strength(f.Confidence, f.Veracity)
-			older := p.at.Before(f.CreatedAt.Time)
+			// What is said now is newer, whatever the clock has done since.
+			older := p.dated && p.at.Before(f.CreatedAt.Time)
 			if lost := !beats(mine, theirs) || older && beats(theirs, mine); lost {
 				if v.loses == nil || theirs > strength(v.loses.fact.Confidence, v.loses.fact.Veracity) {
 					v.loses = &r

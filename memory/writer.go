@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
 
@@ -59,6 +61,9 @@ type writer struct {
 	mu     sync.RWMutex
 	closed bool
 	done   chan struct{}
+	// trouble is why the latest write failed when that was not its own fault; nil
+	// once one was committed again.
+	trouble atomic.Pointer[string]
 }
 
 func newWriter(s *Store, c *conn) *writer {
@@ -87,7 +92,7 @@ func (w *writer) run() {
 		for first != nil {
 			var batch []*operation
 			batch, first = w.fill(first)
-			w.commit(batch)
+			w.note(batch, w.commit(batch))
 			for _, op := range batch {
 				close(op.finished)
 			}
@@ -141,20 +146,21 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 
 // commit runs the batch in one transaction. Each operation has its own
 // savepoint, so one that fails leaves the others; a failure of the transaction
-// itself fails them all, and nothing of them is written.
-func (w *writer) commit(batch []*operation) {
+// itself fails them all, and nothing of them is written. It reports whether
+// anything was.
+func (w *writer) commit(batch []*operation) (wrote bool) {
 	w.index, w.queued, w.suspected = pendingIndex{}, false, false
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
-		return
+		return false
 	}
-	wrote := false
+	fault.Reach(fault.BatchBegun)
 	for _, op := range batch {
 		changed, err := w.one(op)
 		if err != nil {
 			_ = w.raw("ROLLBACK")
 			failAll(batch, err)
-			return
+			return false
 		}
 		wrote = wrote || changed
 	}
@@ -164,18 +170,22 @@ func (w *writer) commit(batch []*operation) {
 		if err := w.index.flush(t); err != nil {
 			_ = w.raw("ROLLBACK")
 			failAll(batch, storeError(err))
-			return
+			return false
 		}
 		if err := t.writeRecalls(w.store.recalls.take()); err != nil {
 			w.store.log.Warn("recall counts were not written", "workspace", w.store.workspace, "error", err)
 		}
+		fault.Reach(fault.Committing)
 	} else {
 		end = "ROLLBACK"
 	}
 	if err := w.raw(end); err != nil {
 		_ = w.raw("ROLLBACK")
 		failAll(batch, storeError(err))
-		return
+		return false
+	}
+	if wrote {
+		fault.Reach(fault.Committed)
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
@@ -187,6 +197,23 @@ func (w *writer) commit(batch []*operation) {
 		if err := op.after(w); err != nil {
 			w.store.log.Warn("tidying up after a write failed", "workspace", w.store.workspace, "kind", op.kind, "error", err)
 		}
+	}
+	return wrote
+}
+
+// note keeps for health what a batch says about the file: that it cannot be
+// written, or that it can.
+func (w *writer) note(batch []*operation, wrote bool) {
+	for _, op := range batch {
+		code := record.ErrorCode(op.err)
+		if op.ctx.Err() == nil && (code == record.Unavailable || code == record.StoreCorrupt) {
+			why := op.err.Error()
+			w.trouble.Store(&why)
+			return
+		}
+	}
+	if wrote {
+		w.trouble.Store(nil)
 	}
 }
 
@@ -248,6 +275,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 		}
 		return false, nil
 	}
+	fault.Reach(fault.OperationWritten)
 	if err := w.raw("RELEASE operation"); err != nil {
 		return false, storeError(err)
 	}

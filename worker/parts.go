@@ -19,6 +19,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/memory"
+	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
@@ -211,7 +212,7 @@ func logModel(log *slog.Logger, id string) {
 
 func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	opts := memory.Options{Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued}
+	opts := memory.Options{Now: fault.Clock(), Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued}
 	if j.client != nil {
 		opts.OnSuspected = j.suspected
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
@@ -90,6 +91,42 @@ func TestKey(t *testing.T) {
 		t.Errorf("another key is another effect, but it is %+v", third)
 	}
 	if got := one(t, p.folder("keys"), "SELECT count(*) FROM facts"); got != "1" {
+		t.Errorf("%s facts, want 1", got)
+	}
+}
+
+// TestKey_impatient calls with deadlines that pass before the answer. Under a
+// key, calling again is the same call; without one it is a re-mention, and one
+// fact all the same.
+func TestKey_impatient(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	in := record.ProposeFact{Caller: keyed(caller("hasty"), "first"), Domain: "infra", Topic: "beacon", Content: "The beacon flashes twice"}
+	hurry := func(in record.ProposeFact) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := p.client().ProposeFact(ctx, in); err != nil {
+			wantCode(t, err, record.Unavailable)
+		}
+	}
+	hurry(in)
+	var first record.ProposeFactResult
+	for i := range 3 {
+		out := must[record.ProposeFactResult](t)(p.client().ProposeFact(timed(t), in))
+		if i == 0 {
+			first = out
+		}
+		if asJSON(t, out) != asJSON(t, first) || out.Status != record.StatusCreated || out.MentionCount != 1 {
+			t.Errorf("call %d answers %s, and the first %s", i, asJSON(t, out), asJSON(t, first))
+		}
+	}
+	in.Key = ""
+	hurry(in)
+	if out := must[record.ProposeFactResult](t)(p.client().ProposeFact(timed(t), in)); out.FactID != first.FactID || out.Status != record.StatusReMentioned {
+		t.Errorf("without a key it is %s", asJSON(t, out))
+	}
+	if got := one(t, p.folder("hasty"), "SELECT count(*) FROM facts"); got != "1" {
 		t.Errorf("%s facts, want 1", got)
 	}
 }

@@ -154,3 +154,50 @@ func TestConsolidate_killed(t *testing.T) {
 		t.Errorf("the items are %q, want all promoted", kept)
 	}
 }
+
+// TestConsolidate_cancelled cancels a consolidation at several of its pages.
+// The caller is told, nothing stays claimed, and the next run completes what
+// was left.
+func TestConsolidate_cancelled(t *testing.T) {
+	t.Parallel()
+	const items = 1500
+	data := t.TempDir()
+	folder := workspaceFolder(data, "yard")
+	remember(t, folder, "yard", items)
+	p := start(t, data)
+	id := workflows.MaintenanceID(record.KindConsolidate, "yard")
+	in := record.Consolidate{Caller: caller("yard")}
+	pages := func() int { return len(rows(t, folder, "SELECT 1 FROM operations WHERE kind = 'consolidate'")) }
+	cancelled := 0
+	for range 3 {
+		before := pages()
+		answer := make(chan error, 1)
+		go func() {
+			_, err := p.client().ConsolidateMemory(timed(t), in, nil)
+			answer <- err
+		}()
+		eventually(t, time.Minute, "a page more is done", func() bool { return pages() > before })
+		// It may have ended meanwhile; then there is nothing to cancel.
+		_ = p.temporal.CancelWorkflow(t.Context(), id, "")
+		if err := <-answer; err != nil {
+			wantCode(t, err, record.Unavailable)
+			cancelled++
+		}
+	}
+	if cancelled == 0 {
+		t.Error("no run was cancelled")
+	}
+	report := must[record.ConsolidationReport](t)(p.client().ConsolidateMemory(timed(t), in, nil))
+	t.Logf("cancelled %d times; the next run promotes the %d items left of %d", cancelled, report.Promoted, items)
+	if report.ReMentioned != 0 || len(report.Skipped) != 0 {
+		t.Errorf("the next run reports %+v", report)
+	}
+	p.kill()
+	wantSound(t, folder, "yard")
+	if got := one(t, folder, "SELECT count(*) || ' ' || count(DISTINCT content) || ' ' || max(mention_count) FROM facts"); got != "1500 1500 1" {
+		t.Errorf("facts, distinct ones and mentions are %s, want 1500 1500 1", got)
+	}
+	if kept := rows(t, folder, "SELECT DISTINCT state FROM session_items"); !slices.Equal(kept, []string{"promoted"}) {
+		t.Errorf("the items are %q, want all promoted", kept)
+	}
+}

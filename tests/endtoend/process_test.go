@@ -258,3 +258,15 @@ func tail(s string, lines int) string {
 	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
+
+// TestDefaultBuild: the fault points of tests/chaos are in a build with their
+// tag only.
+func TestDefaultBuild(t *testing.T) {
+	t.Parallel()
+	program := must[[]byte](t)(os.ReadFile(binary))
+	for _, name := range []string{"POLYPHONY_FAULT", "memory/fault.Reach", "operation-written"} {
+		if bytes.Contains(program, []byte(name)) {
+			t.Errorf("the worker contains %q", name)
+		}
+	}
+}
