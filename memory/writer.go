@@ -124,6 +124,7 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 // savepoint, so one that fails leaves the others; a failure of the transaction
 // itself fails them all, and nothing of them is written.
 func (w *writer) commit(batch []*operation) {
+	began := time.Now()
 	w.index, w.queued = pendingIndex{}, false
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
@@ -157,6 +158,9 @@ func (w *writer) commit(batch []*operation) {
 		_ = w.raw("ROLLBACK")
 		failAll(batch, storeError(err))
 		return
+	}
+	if wrote {
+		w.store.observer.Committed(len(batch), time.Since(began))
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
@@ -337,7 +341,10 @@ func applyAs[Res any](ctx context.Context, s *Store, kind, key string, req recor
 			return res, err
 		},
 	}
-	if err := s.writer.submit(ctx, op); err != nil {
+	ctx, end := s.observer.Begin(ctx, s.workspace, kind)
+	err := s.writer.submit(ctx, op)
+	end(err)
+	if err != nil {
 		return zero, err
 	}
 	var out Res
