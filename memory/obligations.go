@@ -22,12 +22,14 @@ const maxNamed = 10
 // obligation is a row of the obligations table.
 type obligation struct {
 	record.Obligation
-	seq     int64
-	awaited bool
+	seq int64
+	// commitHash is the request hash of the commit that closed it.
+	commitHash string
+	awaited    bool
 }
 
 const obligationColumns = `o.seq, o.id, o.task_id, o.step, o.key, o.kind, o.state, o.opened_by, o.created_at, o.deadline,
-	o.claim, o.claimed_by, o.claimed_at, o.lease_until, o.closed_by, o.closed_at, o.result, o.reason, o.awaited,
+	o.claim, o.claimed_by, o.claimed_at, o.lease_until, o.closed_by, o.closed_at, o.result, o.reason, o.commit_hash, o.awaited,
 	(SELECT json_group_array(step) FROM (SELECT a.step FROM obligation_after a WHERE a.obligation = o.seq ORDER BY a.step))`
 
 // scanObligation reads a row as it stands at now: past its deadline it has
@@ -37,7 +39,7 @@ func scanObligation(r scanner, workspace string, now record.Time) (*obligation, 
 	var created, deadline, claimed, lease, closed int64
 	var after string
 	err := r.Scan(&o.seq, &o.ID, &o.TaskID, &o.Step, &o.Key, &o.Kind, &o.State, &o.OpenedBy, &created, &deadline,
-		&o.Claim, &o.ClaimedBy, &claimed, &lease, &o.ClosedBy, &closed, &o.Result, &o.Reason, &o.awaited, &after)
+		&o.Claim, &o.ClaimedBy, &claimed, &lease, &o.ClosedBy, &closed, &o.Result, &o.Reason, &o.commitHash, &o.awaited, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -365,7 +367,7 @@ func (s *Store) CommitObligation(ctx context.Context, req record.CommitObligatio
 		if err := checkCommit(req); err != nil {
 			return record.ObligationResult{}, err
 		}
-		return t.closeObligation(req.StepRef, ending{claim: req.Claim, state: record.ObligationDone, outcome: record.OutcomeCommitted, result: req.Result})
+		return t.closeObligation(req.StepRef, ending{claim: req.Claim, state: record.ObligationDone, outcome: record.OutcomeCommitted, result: req.Result, hash: record.RequestHash(record.KindCommitObligation, req)})
 	})
 }
 
@@ -402,6 +404,8 @@ type ending struct {
 	state          record.ObligationState
 	outcome        record.ObligationOutcome
 	result, reason string
+	// hash identifies the request of a commit.
+	hash string
 }
 
 // closeObligation closes an obligation unless it is closed or another's claim
@@ -424,8 +428,8 @@ func (t *tx) closeObligation(ref record.StepRef, end ending) (res record.Obligat
 			return res, err
 		}
 	}
-	err = t.exec("UPDATE obligations SET state = ?, closed_by = ?, closed_at = ?, result = ?, reason = ? WHERE seq = ?",
-		end.state, t.caller.Agent, t.now.Micros(), end.result, end.reason, o.seq)
+	err = t.exec("UPDATE obligations SET state = ?, closed_by = ?, closed_at = ?, result = ?, reason = ?, commit_hash = ? WHERE seq = ?",
+		end.state, t.caller.Agent, t.now.Micros(), end.result, end.reason, end.hash, o.seq)
 	if err != nil {
 		return res, err
 	}
@@ -456,7 +460,7 @@ func (s *Store) ObserveObligation(ctx context.Context, req record.ObserveObligat
 		if res.Awaited, err = t.expire(o); err != nil {
 			return res, err
 		}
-		res.Obligation = o.Obligation
+		res.Obligation, res.CommitHash = o.Obligation, o.commitHash
 		if o.State.Closed() {
 			return res, nil
 		}

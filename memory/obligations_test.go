@@ -298,8 +298,12 @@ func TestStore_Obligation_awaited(t *testing.T) {
 	}
 	observe("ship")
 	observe("pay")
-	if res := commit(t, s, "a", "pay", ""); !slices.Equal(res.Awaited, []string{"pay", "ship"}) {
+	res := commit(t, s, "a", "pay", "")
+	if !slices.Equal(res.Awaited, []string{"pay", "ship"}) {
 		t.Errorf("awaited by %q", res.Awaited)
+	}
+	if seen := observe("pay"); seen.CommitHash == "" || seen.CommitHash != res.Hash() {
+		t.Errorf("committed by %q, the receipt is %q", seen.CommitHash, res.Hash())
 	}
 	if seen := observe("ship"); len(seen.Missing) != 0 {
 		t.Errorf("missing %q", seen.Missing)

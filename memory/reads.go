@@ -86,6 +86,8 @@ func (v *View) readFacts(seqs []int64, at record.Time) error {
 	if len(seqs) == 0 {
 		return nil
 	}
+	// In the order of the file, so that each page is found once.
+	slices.Sort(seqs)
 	list, err := json.Marshal(seqs)
 	if err != nil {
 		return err

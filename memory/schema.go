@@ -286,6 +286,7 @@ CREATE TABLE obligations (
   closed_at   INTEGER NOT NULL DEFAULT 0,
   result      TEXT NOT NULL DEFAULT '',
   reason      TEXT NOT NULL DEFAULT '',
+  commit_hash TEXT NOT NULL DEFAULT '',
   awaited     INTEGER NOT NULL DEFAULT 0,
   UNIQUE (task_id, key),
   CHECK ((state IN ('open','claimed')) = (closed_at = 0)),

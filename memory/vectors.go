@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -285,6 +286,8 @@ func (v *View) rescore(query []float32, seqs []int64, known map[int64]float64) e
 			known[seq] = math.Inf(-1)
 		}
 	}
+	// In the order of the file, so that each page is found once.
+	slices.Sort(fresh)
 	list, err := json.Marshal(fresh)
 	if err != nil {
 		return err
@@ -292,7 +295,8 @@ func (v *View) rescore(query []float32, seqs []int64, known map[int64]float64) e
 	rows, err := v.query("SELECT e.seq, e.vector FROM json_each(?) j JOIN embeddings e ON e.seq = j.value WHERE e.model = ?", string(list), v.store.model)
 	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
 		var seq int64
-		var raw []byte
+		// Read where it lies, it is compared before the next row.
+		var raw sql.RawBytes
 		if err := r.Scan(&seq, &raw); err != nil {
 			return struct{}{}, err
 		}

@@ -14,7 +14,7 @@ const (
 	// defaultLimit and maxLimit bound the hits of one search (behaviour.md 7).
 	defaultLimit, maxLimit = 10, 100
 	// depth is how many candidates each voice gives.
-	depth = 100
+	depth = 64
 	// policyFloor is the same for policies, and maxPolicies bounds them.
 	policyFloor, maxPolicies = 0.3, 5
 )

@@ -14,7 +14,7 @@ const (
 	// hopDecay is what is left of an edge's strength after a hop.
 	hopDecay = 0.7
 	// maxReached bounds the facts that one hop goes on from.
-	maxReached = 64
+	maxReached = 32
 )
 
 // Graph finds what is linked to the strongest finds of the other voices, two

@@ -19,9 +19,9 @@ const (
 	postingBudget = 6000
 	// pool is how many of the facts with the most telling terms are scored in
 	// full.
-	pool = 192
+	pool = 128
 	// chunk is how many facts are fetched at once while filling the pool.
-	chunk = 192
+	chunk = 128
 	// k1 and b are BM25's constants, as tuned for short passages (docs/recall.md;
 	// the usual 1.2 and 0.75 are made for documents).
 	k1, b = 0.9, 0.4
@@ -67,6 +67,8 @@ type Lexicon struct {
 	meanOf float64
 	// phrase is the whole query, normalised; empty when it is too long.
 	phrase string
+	// heads are the terms of topics: many facts share one.
+	heads map[string][]text.Term
 }
 
 // NewLexicon weighs the terms of a query.
@@ -84,7 +86,7 @@ func NewLexicon(v *memory.View, query string) (*Lexicon, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lexicon{meanOf: 1}
+	l := &Lexicon{meanOf: 1, heads: map[string][]text.Term{}}
 	if len(query) <= maxPhrase {
 		l.phrase = strings.TrimSpace(text.Normalize(query))
 	}
@@ -118,7 +120,12 @@ func (l *Lexicon) Terms() []text.Term {
 // Score returns the BM25 score of a text under the query's terms, and the
 // share, 0 to 1, of the query's weight that the text covers.
 func (l *Lexicon) Score(topic, content string) (score, coverage float64) {
-	head, body := text.Terms(topic), text.Terms(content)
+	head, known := l.heads[topic]
+	if !known {
+		head = text.Terms(topic)
+		l.heads[topic] = head
+	}
+	body := text.Terms(content)
 	tf := make(map[string]float64, len(l.terms))
 	exact := make(map[string]bool)
 	for _, t := range l.terms {

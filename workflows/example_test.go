@@ -44,3 +44,37 @@ func ExampleClient() {
 		fmt.Println(preamble.Text)
 	}
 }
+
+// An agent takes a step, acts, and commits what came of it. When it is told of
+// a doubt it asks the outside system before it acts; place and find stand for
+// that system.
+func ExampleClient_StateClaim() {
+	var client *workflows.Client
+	var place, find func(key string) (receipt string, err error)
+	act := func(ctx context.Context) (string, error) {
+		me := record.Caller{Workspace: "shop", Agent: "scout"}
+		step := record.StepRef{TaskID: "order-7", Step: "pay"}
+		claim, err := client.StateClaim(ctx, record.ClaimObligation{Caller: me, StepRef: step, LeaseSeconds: 60})
+		if err != nil {
+			return "", err
+		}
+		if claim.Outcome == record.OutcomeHeld || claim.Outcome == record.OutcomeClosed {
+			done, err := client.AwaitObligation(ctx, me, step)
+			return done.Obligation.Result, err
+		}
+		receipt := ""
+		if claim.Doubt != nil {
+			if receipt, err = find(claim.Doubt.Key); err != nil {
+				return "", err
+			}
+		}
+		if receipt == "" {
+			if receipt, err = place(claim.Obligation.Key); err != nil {
+				return "", err
+			}
+		}
+		done, err := client.StateCommit(ctx, record.CommitObligation{Caller: me, StepRef: step, Claim: claim.Obligation.Claim, Result: receipt})
+		return done.Obligation.Result, err
+	}
+	_ = act
+}

@@ -12,9 +12,10 @@ import (
 const (
 	// firstLook and lastLook bound how long a waiting run sleeps when nobody
 	// tells it anything: the time doubles from one to the other. A commit tells
-	// it, so these only mend a message that was lost.
-	firstLook = 2 * time.Second
-	lastLook  = 5 * time.Minute
+	// it, so these only mend a message that was lost, and a thousand runs that wait
+	// cost next to nothing.
+	firstLook = 30 * time.Second
+	lastLook  = 10 * time.Minute
 	// dueSlack is how long after a deadline a run looks whether it has passed.
 	dueSlack = time.Second
 	// maxOfferBytes bounds the results of the commits that a run keeps for
@@ -126,6 +127,11 @@ func CommitObligation(ctx workflow.Context, in ObligationInput) (record.Obligati
 		switch {
 		case seen.Obligation.State.Closed():
 			out := record.ObligationResult{Outcome: record.OutcomeClosed, Obligation: seen.Obligation}
+			if seen.CommitHash != "" {
+				// Perhaps by this very run: the engine may make it do its last
+				// steps again, when they were done and not yet noted.
+				out.Outcome, out.RequestHash = record.OutcomeCommitted, seen.CommitHash
+			}
 			return out, outcome(ctx, string(seen.Obligation.State))
 		case len(seen.Never) > 0:
 			e := record.Errorf(record.OutOfOrder, "step", "the step can no longer be done: one before it failed, was cancelled or expired")

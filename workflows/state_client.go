@@ -18,8 +18,9 @@ func (c *Client) StateOpen(ctx context.Context, in record.OpenObligation) (recor
 }
 
 // StateClaim takes an obligation for the calling agent until its lease ends.
-// Act only when the outcome is claimed or extended; when it comes with a doubt,
-// ask the outside system for its key before acting.
+// Act only when the outcome is claimed or extended, and before lease_until: a
+// repeat under the same key gets the first answer again, however late. When it
+// comes with a doubt, ask the outside system for its key before acting.
 func (c *Client) StateClaim(ctx context.Context, in record.ClaimObligation) (record.ObligationResult, error) {
 	return write[record.ClaimObligation, record.ObligationResult](ctx, c, record.KindClaimObligation, StateClaim, "", in)
 }

@@ -27,7 +27,6 @@ type stage struct {
 	observe func() (record.Observed, error)
 	commit  func(record.CommitObligation) (record.ObligationResult, error)
 	offers  []record.CommitObligation
-	told    []string
 }
 
 var waited = record.StepRef{TaskID: "order-7", Step: "ship"}
@@ -108,9 +107,9 @@ func TestCommitObligation_waits(t *testing.T) {
 	if last := s.looks[len(s.looks)-1]; last != 24*time.Hour {
 		t.Errorf("the last look was after %v: the news did not wake it", last)
 	}
-	// Nobody told it anything for a day: it looked about every five minutes,
+	// Nobody told it anything for a day: it looked about every ten minutes,
 	// after a start in which the time doubled.
-	if n := len(s.looks); n < 24*60/5 || n > 24*60/5+20 {
+	if n := len(s.looks); n < 24*60/10 || n > 24*60/10+20 {
 		t.Errorf("%d looks in a day", n)
 	}
 }
@@ -200,6 +199,22 @@ func TestCommitObligation_held(t *testing.T) {
 	out, err := s.run(t)
 	if err != nil || out.Outcome != record.OutcomeClosed || out.Obligation.ClosedBy != "bob" || len(s.offers) != 2 {
 		t.Errorf("%+v, %v, commits %+v", out, err, s.offers)
+	}
+}
+
+// TestCommitObligation_doneAgain: the engine lost that the run made a commit and
+// has it look again; the receipt still names the commit that was made.
+func TestCommitObligation_doneAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.observe = func() (record.Observed, error) {
+		seen := missing()
+		seen.Obligation.State, seen.CommitHash = record.ObligationDone, "c0ffee"
+		return seen, nil
+	}
+	out, err := s.run(t)
+	if err != nil || out.Outcome != record.OutcomeCommitted || out.Hash() != "c0ffee" || len(s.offers) != 0 {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

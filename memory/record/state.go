@@ -255,6 +255,9 @@ type ObserveObligation struct {
 type Observed struct {
 	Receipt
 	Obligation Obligation `json:"obligation"`
+	// CommitHash is the request hash of the commit that closed it, by which a
+	// caller knows its own; empty when it was not committed.
+	CommitHash string `json:"commit_hash,omitempty"`
 	// Missing lists the steps before it that are not done, and Never those of
 	// them that no longer can be.
 	Missing []string `json:"missing"`

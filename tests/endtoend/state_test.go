@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -335,8 +336,8 @@ func TestState_offersAtOnce(t *testing.T) {
 	}
 }
 
-// TestState_chain offers the commits of a chain in any order; each waits for
-// the one before it.
+// TestState_chain offers the commits of a chain in any order, a hundred at a
+// time; each waits for the one before it. The long form has 1,000 steps.
 func TestState_chain(t *testing.T) {
 	t.Parallel()
 	const workspace, seed = "chain", 3
@@ -347,10 +348,10 @@ func TestState_chain(t *testing.T) {
 	p := start(t, t.TempDir())
 	c := p.client()
 	name := func(n int) string { return fmt.Sprintf("link-%04d", n) }
-	order := rand.New(rand.NewPCG(seed, 1)).Perm(length)
+	random := rand.New(rand.NewPCG(seed, 1))
 	turns := make(chan struct{}, 16)
 	var opening, all sync.WaitGroup
-	for _, n := range order {
+	for _, n := range random.Perm(length) {
 		opening.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -365,23 +366,26 @@ func TestState_chain(t *testing.T) {
 	}
 	opening.Wait()
 	began := time.Now()
-	for _, n := range order {
-		all.Go(func() {
-			out, err := c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: stepOf("chain", name(n)), Result: name(n)})
-			if err != nil || out.Outcome != record.OutcomeCommitted {
-				t.Errorf("%s: %+v, %v", name(n), out, err)
-			}
-		})
+	for first := 0; first < length; first += 100 {
+		for _, n := range random.Perm(100) {
+			all.Go(func() {
+				ref := stepOf("chain", name(first+n))
+				out, err := c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: ref, Result: ref.Step})
+				if err != nil || out.Outcome != record.OutcomeCommitted {
+					t.Errorf("%s: %s, %v", ref.Step, out.Outcome, err)
+				}
+			})
+		}
+		all.Wait()
 	}
-	all.Wait()
-	t.Logf("a chain of %d, offered in any order, in %v", length, time.Since(began).Round(time.Millisecond))
+	t.Logf("a chain of %d, offered in any order, a hundred at a time, in %v", length, time.Since(began).Round(time.Millisecond))
 	steps := rows(t, p.folder(workspace), "SELECT step FROM obligations WHERE state = 'done' ORDER BY closed_at, step")
 	want := make([]string, length)
 	for n := range want {
 		want[n] = name(n)
 	}
 	if !slices.Equal(steps, want) {
-		t.Errorf("committed in the order %q", steps)
+		t.Errorf("%d of %d steps are done, in the order %.200q", len(steps), length, steps)
 	}
 }
 
@@ -453,4 +457,76 @@ func TestState_circle(t *testing.T) {
 	if all := obligations(t, c, workspace); len(all) != 1 {
 		t.Errorf("%d obligations, want 1", len(all))
 	}
+}
+
+// TestState_cancelledRun: an operator cancels the run that waits. Nothing is
+// claimed by it, whoever waited is told, and the next caller starts it anew.
+func TestState_cancelledRun(t *testing.T) {
+	t.Parallel()
+	const workspace = "stopped"
+	p := start(t, t.TempDir())
+	c := p.client()
+	pay := stepOf("order-7", "pay")
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: pay, After: []string{"quote"}}))
+	waits := func() chan error {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: pay, Result: "receipt 41"})
+			answer <- err
+		}()
+		return answer
+	}
+	first := waits()
+	eventually(t, callTimeout, "the run waits", func() bool {
+		return one(t, p.folder(workspace), "SELECT awaited FROM obligations") == "1"
+	})
+	if err := p.temporal.CancelWorkflow(timed(t), workflows.ObligationID(workspace, pay), ""); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-first, record.Unavailable)
+	if o := obligations(t, c, workspace)[0]; o.State != record.ObligationOpen || o.Claim != 0 {
+		t.Errorf("after the cancellation: %+v", o)
+	}
+	second := waits()
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: stepOf("order-7", "quote")}))
+	must[record.ObligationResult](t)(c.StateCommit(timed(t), record.CommitObligation{Caller: as(workspace, "planner"), StepRef: stepOf("order-7", "quote")}))
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if o := obligations(t, c, workspace)[0]; o.State != record.ObligationDone || o.Result != "receipt 41" {
+		t.Errorf("after the second wait: %+v", o)
+	}
+}
+
+// TestState_large: the longest names, the most steps before one, and the
+// largest result cross the engine whole.
+func TestState_large(t *testing.T) {
+	t.Parallel()
+	const workspace = "large"
+	p := start(t, t.TempDir())
+	c := p.client()
+	name := func(n int) string {
+		tag := fmt.Sprintf("گام %03d ", n)
+		return tag + strings.Repeat("x", record.MaxNameBytes-len(tag))
+	}
+	after := make([]string, record.MaxAfter)
+	for n := range after {
+		after[n] = name(n)
+	}
+	task := strings.Repeat("t", record.MaxNameBytes)
+	last := stepOf(task, name(record.MaxAfter))
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: last, After: after}))
+	_, err := c.StateClaim(timed(t), record.ClaimObligation{Caller: as(workspace, "scout"), StepRef: last})
+	if e := wantCode(t, err, record.OutOfOrder); !slices.Equal(e.Missing, after) {
+		t.Errorf("%d steps are named, want %d", len(e.Missing), len(after))
+	}
+	first := stepOf(task, name(0))
+	must[record.ObligationResult](t)(c.StateOpen(timed(t), record.OpenObligation{Caller: as(workspace, "planner"), StepRef: first}))
+	result := strings.Repeat("ر", record.MaxContentBytes/len("ر"))
+	out := must[record.ObligationResult](t)(c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: first, Result: result}))
+	if out.Outcome != record.OutcomeCommitted || out.Obligation.Result != result {
+		t.Errorf("%s with %d bytes, want %d", out.Outcome, len(out.Obligation.Result), len(result))
+	}
+	_, err = c.CommitObligation(timed(t), record.CommitObligation{Caller: as(workspace, "scout"), StepRef: first, Result: result + "x"})
+	wantCode(t, err, record.ContentTooLarge)
 }

@@ -161,6 +161,9 @@ func need(cmd *cobra.Command, names ...string) error {
 func advice(e *record.Error) string {
 	switch e.Code {
 	case record.IdempotencyKeyReused:
+		if e.Field == "step" {
+			return "starter state list, which shows how the step was opened"
+		}
 		return "another --key for another request"
 	case record.VersionConflict:
 		return "starter notes get --json, which shows the version there is now"
