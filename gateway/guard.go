@@ -58,8 +58,8 @@ type refusal struct {
 // DNS rebinding: a foreign page that made its own name point here. An Origin
 // that is not the Host is a foreign page that calls us openly.
 func (g *guard) origin(r *http.Request) *refusal {
-	if !g.ours(r.Host) {
-		return &refusal{status: http.StatusForbidden, reason: "host", err: record.Errorf(record.Unauthenticated, "", "this server does not answer to that host name")}
+	if refused := g.name(r); refused != nil {
+		return refused
 	}
 	foreign := &refusal{status: http.StatusForbidden, reason: "origin", err: record.Errorf(record.Unauthenticated, "", "pages of another origin may not call this server")}
 	if origin := r.Header.Get("Origin"); origin != "" {
@@ -77,6 +77,24 @@ func (g *guard) origin(r *http.Request) *refusal {
 		return nil
 	}
 	return foreign
+}
+
+func (g *guard) name(r *http.Request) *refusal {
+	if g.ours(r.Host) {
+		return nil
+	}
+	return &refusal{status: http.StatusForbidden, reason: "host", err: record.Errorf(record.Unauthenticated, "", "this server does not answer to that host name")}
+}
+
+// named lets requests to our names through, wherever they come from.
+func (g *guard) named(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refused := g.name(r); refused != nil {
+			g.refuse(w, r, refused)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // ours reports whether the server answers to the host: a loopback name, one

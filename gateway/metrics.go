@@ -17,6 +17,8 @@ import (
 // and they tell nothing of a workspace.
 type Metrics struct {
 	registry *prometheus.Registry
+	// shown are the registries that Handler answers from.
+	shown    prometheus.Gatherers
 	requests *prometheus.HistogramVec
 	calls    *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
@@ -35,14 +37,18 @@ func newMetrics() *Metrics {
 			Name: "polyphony_denied_total", Help: "Requests that were turned away, by reason.",
 		}, []string{"reason"}),
 	}
+	m.shown = prometheus.Gatherers{m.registry}
 	m.registry.MustRegister(m.requests, m.calls, m.refused, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Handler answers with the metrics in Prometheus's text format.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(&m.shown, promhttp.HandlerOpts{})
 }
+
+// Show adds the metrics of another registry, before the server starts.
+func (m *Metrics) Show(g prometheus.Gatherer) { m.shown = append(m.shown, g) }
 
 // Gauge adds a value that is read when the metrics are.
 func (m *Metrics) Gauge(name, help string, read func() float64) {

@@ -2,7 +2,9 @@ package gateway_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -356,6 +358,37 @@ func TestAttacks_injection(t *testing.T) {
 	for line := range strings.Lines(text(res)) {
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "Ignore") {
 			t.Errorf("the preamble has a line that it should not: %q", line)
+		}
+	}
+}
+
+// TestHandleForeign mounts what checks its callers itself: any page reaches it,
+// but only under a name of ours.
+func TestHandleForeign(t *testing.T) {
+	t.Parallel()
+	server, err := gateway.NewServer(gateway.Options{Address: "127.0.0.1:0", Tokens: tokens.Open(t.TempDir(), nil), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.HandleForeign("/foreign/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop(context.Background()) })
+	for host, want := range map[string]int{server.Address(): http.StatusNoContent, "attacker.example": http.StatusForbidden} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.Address()+"/foreign/decode", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		req.Header.Set("Origin", "https://ui.example")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("host %s: %d, want %d", host, res.StatusCode, want)
 		}
 	}
 }

@@ -137,6 +137,12 @@ func (s *Server) HandleOpen(pattern string, h http.Handler) {
 	s.mux.Handle(pattern, s.Metrics.measure(pattern, s.guard.protect(h, false)))
 }
 
+// HandleForeign mounts a handler that pages of other origins call, and that
+// checks for itself which, and who calls. Host names are checked here.
+func (s *Server) HandleForeign(pattern string, h http.Handler) {
+	s.mux.Handle(pattern, s.Metrics.measure(pattern, s.guard.named(h)))
+}
+
 // Start listens and serves until Stop.
 //
 // Errors: Unavailable (the address is taken).

@@ -77,3 +77,68 @@ func BenchmarkStoreVectors(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUpkeep copies, examines and mends a workspace of 20,000 facts.
+func BenchmarkUpkeep(b *testing.B) {
+	const facts = 20_000
+	data := b.TempDir()
+	w, err := NewWorkspaces(data, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = w.Close() })
+	use := func(f func(*Store) error) {
+		b.Helper()
+		if err := w.Use(context.Background(), "w", f); err != nil {
+			b.Fatal(err)
+		}
+	}
+	use(func(s *Store) error {
+		for page := range facts / 500 {
+			in := record.ImportFacts{Caller: record.Caller{Workspace: "w"}, Page: page}
+			for i := range 500 {
+				n := page*500 + i
+				in.Items = append(in.Items, record.ProposeFact{Domain: "load", Topic: fmt.Sprintf("thing %d", n), Content: fmt.Sprintf("Thing number %d stands in hall %d beside machine %d of the plant", n, n%97, n%1009)})
+			}
+			if _, err := s.ImportFactsPage(context.Background(), in); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	b.Run("backup", func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			out, err := w.BackUp(context.Background(), record.BackUp{Caller: record.Caller{Workspace: "w"}, Name: fmt.Sprint("b", b.N, "-", n)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(out.Bytes)/1e6, "MB")
+		}
+	})
+	b.Run("doctor", func(b *testing.B) {
+		for b.Loop() {
+			use(func(s *Store) error {
+				r, err := s.Doctor(context.Background(), record.Doctor{Caller: record.Caller{Workspace: "w"}})
+				if !r.OK {
+					b.Fatalf("%+v", r)
+				}
+				return err
+			})
+		}
+	})
+	b.Run("repair", func(b *testing.B) {
+		for b.Loop() {
+			use(func(s *Store) error {
+				_, err := apply(context.Background(), s, "damage", record.Caller{Workspace: "w"}, func(t *tx) (struct{}, error) { return struct{}{}, t.exec("DELETE FROM terms") })
+				if err != nil {
+					return err
+				}
+				r, err := s.Doctor(context.Background(), record.Doctor{Caller: record.Caller{Workspace: "w"}, Repair: true})
+				if !r.OK {
+					b.Fatalf("%+v", r)
+				}
+				return err
+			})
+		}
+	})
+}

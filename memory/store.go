@@ -48,6 +48,8 @@ type Options struct {
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int
+	// Observer is told what the store does; nobody when nil.
+	Observer Observer
 }
 
 // Store is one open workspace file. Its methods are safe for concurrent use.
@@ -57,6 +59,7 @@ type Store struct {
 	now       func() time.Time
 	log       *slog.Logger
 	maxBatch  int
+	observer  Observer
 	readOnly  bool
 	// frozen is the state of a read-only file that nobody was writing when it
 	// was opened; nil for all others.
@@ -108,8 +111,11 @@ func Open(ctx context.Context, dir, workspace string, opts Options) (*Store, err
 	if opts.MaxBatch <= 0 || opts.MaxBatch > maxBatch {
 		opts.MaxBatch = maxBatch
 	}
+	if opts.Observer == nil {
+		opts.Observer = unobserved{}
+	}
 	s := &Store{
-		workspace: workspace, path: filepath.Join(dir, FileName),
+		workspace: workspace, observer: opts.Observer, path: filepath.Join(dir, FileName),
 		model: opts.Embedding, onQueued: opts.OnQueued, embed: opts.Embed, onSuspected: opts.OnSuspected, index: opts.VectorIndex,
 		now: opts.Now, log: opts.Log, maxBatch: opts.MaxBatch, closed: make(chan struct{}),
 	}
@@ -336,7 +342,9 @@ type View struct {
 
 // View runs f over one snapshot of the file. It never waits for the writer,
 // only for one of the read connections to be free.
-func (s *Store) View(ctx context.Context, f func(*View) error) error {
+func (s *Store) View(ctx context.Context, f func(*View) error) (err error) {
+	ctx, end := s.observer.Begin(ctx, s.workspace, "view")
+	defer func() { end(err) }()
 	var c *conn
 	select {
 	case <-s.closed:

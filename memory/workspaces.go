@@ -46,8 +46,8 @@ type openStore struct {
 	err       error
 	users     int
 	evicted   bool
-	// closed is closed once the store is.
-	closed chan struct{}
+	// ready is closed once the store is open, closed once it is closed.
+	ready, closed chan struct{}
 }
 
 // NewWorkspaces serves the workspaces below <data>/workspaces.
@@ -87,10 +87,34 @@ func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) e
 		// The first caller opens for all who wait, so its own deadline must
 		// not decide for them.
 		e.store, e.err = Open(context.WithoutCancel(ctx), filepath.Join(w.root, workspace), workspace, e.opts)
+		if e.err == nil {
+			close(e.ready)
+		}
 	})
 	if e.err != nil {
 		w.forget(workspace, e)
 		return e.err
+	}
+	return f(e.store)
+}
+
+// ifOpen runs f on the workspace's store if it is open and ready; NotFound when
+// it is not. It does not count as a use that keeps it open.
+func (w *Workspaces) ifOpen(workspace string, f func(*Store) error) error {
+	w.mu.Lock()
+	e, ok := w.open.Peek(workspace)
+	if ok {
+		e.users++
+	}
+	w.mu.Unlock()
+	if !ok {
+		return record.Errorf(record.NotFound, "workspace", "workspace %s is not open", workspace)
+	}
+	defer w.release(e)
+	select {
+	case <-e.ready:
+	default:
+		return record.Errorf(record.NotFound, "workspace", "workspace %s is being opened", workspace)
 	}
 	return f(e.store)
 }
@@ -128,7 +152,7 @@ func (w *Workspaces) acquire(workspace string) (*openStore, error) {
 	}
 	e, ok := w.open.Get(workspace)
 	if !ok {
-		e = &openStore{workspace: workspace, opts: w.opts, closed: make(chan struct{})}
+		e = &openStore{workspace: workspace, opts: w.opts, ready: make(chan struct{}), closed: make(chan struct{})}
 		w.open.Add(workspace, e)
 		w.live[workspace] = append(w.live[workspace], e)
 	}

@@ -149,6 +149,7 @@ func (w *writer) submit(ctx context.Context, op *operation) error {
 // itself fails them all, and nothing of them is written. It reports whether
 // anything was.
 func (w *writer) commit(batch []*operation) (wrote bool) {
+	began := time.Now()
 	w.index, w.queued, w.suspected = pendingIndex{}, false, false
 	if err := w.begin(); err != nil {
 		failAll(batch, err)
@@ -186,6 +187,7 @@ func (w *writer) commit(batch []*operation) (wrote bool) {
 	}
 	if wrote {
 		fault.Reach(fault.Committed)
+		w.store.observer.Committed(len(batch), time.Since(began))
 	}
 	if wrote && w.queued {
 		w.store.onQueued(w.store.workspace)
@@ -398,7 +400,10 @@ func submit[Res any](ctx context.Context, s *Store, op *operation, req record.Re
 		}
 		return res, err
 	}
-	if err := s.writer.submit(ctx, op); err != nil {
+	ctx, end := s.observer.Begin(ctx, s.workspace, op.kind)
+	err := s.writer.submit(ctx, op)
+	end(err)
+	if err != nil {
 		return zero, err
 	}
 	var out Res

@@ -28,6 +28,16 @@ type Engine struct {
 	// that count. Both are for taking the engine apart in evaluations.
 	ageless bool
 	only    []string
+	// begin is told that a voice is asked and returns what is told its end.
+	begin func(ctx context.Context, voice string) (context.Context, func(error))
+}
+
+// Observed returns an engine that tells begin of every voice that it asks; what
+// begin returns is told when the voice has answered.
+func (e *Engine) Observed(begin func(ctx context.Context, voice string) (context.Context, func(error))) *Engine {
+	told := *e
+	told.begin = begin
+	return &told
 }
 
 // Only returns an engine that counts nothing but the named voices.
@@ -46,7 +56,11 @@ func (e *Engine) Ageless() *Engine {
 
 // NewEngine makes an engine; without a model (nil) the semantic voice is
 // missing and answers say so.
-func NewEngine(m Model) *Engine { return &Engine{model: newInUse(m), lambda: mmrLambda} }
+func NewEngine(m Model) *Engine {
+	return &Engine{model: newInUse(m), lambda: mmrLambda, begin: func(ctx context.Context, _ string) (context.Context, func(error)) {
+		return ctx, func(error) {}
+	}}
+}
 
 // UseModel makes m the model of later searches, nil for none.
 func (e *Engine) UseModel(m Model) { e.model.set(m) }
@@ -143,7 +157,9 @@ func (e *Engine) listen(ctx context.Context, v *memory.View, mode record.Mode, q
 	var rankings []ranking
 	var last error
 	ask := func(voice Voice) []Candidate {
+		ctx, end := e.begin(ctx, voice.Name())
 		found, err := voice.Find(ctx, v, q)
+		end(err)
 		if err != nil {
 			last = err
 			res.Degraded = append(res.Degraded, voice.Name()+": "+string(record.ErrorCode(err)))

@@ -35,6 +35,8 @@ const (
 	// envHTTP and envHTTPHosts are the gateway's address and names.
 	envHTTP      = "POLYPHONY_HTTP"
 	envHTTPHosts = "POLYPHONY_HTTP_HOSTS"
+	// envCodecOrigins are the Web UIs that may open sealed payloads.
+	envCodecOrigins = "POLYPHONY_CODEC_ORIGINS"
 )
 
 // httpOff is the address of a worker without a gateway.
@@ -69,6 +71,9 @@ type Config struct {
 	// and a port of ours, or off. HTTPHosts are further names, comma-separated,
 	// that it answers to.
 	HTTP, HTTPHosts string
+	// CodecOrigins are the origins of Temporal Web UIs, comma-separated, that
+	// may have sealed payloads opened; the embedded one's is always among them.
+	CodecOrigins string
 	// Judge is the endpoint that is asked about suspected pairs; none without
 	// a URL.
 	Judge judge.Config
@@ -94,6 +99,7 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.KeyFile, "key-file", "", "keys that seal what the engine stores (default: $"+locate.EnvKeyFile+", else keys.json in the data folder, if it is there)")
 	f.StringVar(&c.VectorIndex, "vector-index", "", "what finds the nearest vectors: memory keeps 64 bytes of each in memory, file asks sqlite-vec's index in the file, none leaves sqlite-vec alone; the answers are the same (default memory)")
 	f.StringVar(&c.HTTP, "http", "", "address of the gateway for agents and people, host:port or off (default: $"+envHTTP+", else 127.0.0.1:"+strconv.Itoa(gateway.DefaultPort)+" or the next free port)")
+	f.StringVar(&c.CodecOrigins, "codec-origins", "", "origins of Temporal Web UIs that may open sealed payloads, comma-separated (default: $"+envCodecOrigins+")")
 	f.StringVar(&c.HTTPHosts, "http-hosts", "", "further host names that the gateway answers to, comma-separated (default: $"+envHTTPHosts+")")
 	f.StringVar(&c.Judge.URL, "judge-url", "", "OpenAI-compatible endpoint that is asked about suspected pairs, like http://localhost:11434/v1 (default: $"+envJudgeURL+", else none)")
 	f.StringVar(&c.Judge.Model, "judge-model", "", "the model that is asked there (default: $"+envJudgeModel+"; its key is $"+envJudgeKey+")")
@@ -127,6 +133,9 @@ func (c *Config) complete() (err error) {
 	}
 	if c.HTTPHosts == "" {
 		c.HTTPHosts, _ = c.lookup(envHTTPHosts)
+	}
+	if c.CodecOrigins == "" {
+		c.CodecOrigins, _ = c.lookup(envCodecOrigins)
 	}
 	if c.Judge.URL == "" {
 		c.Judge.URL, _ = c.lookup(envJudgeURL)

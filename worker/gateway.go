@@ -12,10 +12,12 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/polyphony-memory/polyphony/gateway"
+	"github.com/polyphony-memory/polyphony/gateway/codec"
 	"github.com/polyphony-memory/polyphony/gateway/mcp"
 	"github.com/polyphony-memory/polyphony/gateway/rpc"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/worker/telemetry"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/tokens"
 )
@@ -26,7 +28,7 @@ type httpGateway struct {
 	server *gateway.Server
 }
 
-func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, w *memory.Workspaces, sem semantics, cfg Config, log *slog.Logger) (*httpGateway, error) {
+func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, w *memory.Workspaces, sem semantics, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (*httpGateway, error) {
 	g := &httpGateway{log: log.With("part", "gateway")}
 	if cfg.HTTP == httpOff {
 		return g, nil
@@ -38,7 +40,9 @@ func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, 
 	if err != nil {
 		return nil, err
 	}
+	g.server.Metrics.Show(tell.Registry)
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error {
+		g.server.HandleForeign("/codec/", codec.NewHandler(codec.Options{Ring: c.keys, Origins: codecOrigins(cfg, c), Log: g.log}))
 		err := g.mount(&gateway.Memory{
 			Client: workflows.NewClient(c.client, cfg.Shards), Workspaces: w, Recall: sem.engine,
 			Owns: func(workspace string) bool { return slices.Contains(cfg.own, workflows.Shard(workspace, cfg.Shards)) },
@@ -49,6 +53,16 @@ func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, 
 		return g.start(ctx, stop)
 	}, g.server.Stop))
 	return g, nil
+}
+
+// codecOrigins are the Web UIs whose pages may ask the codec endpoint: those
+// that were named, and the embedded engine's own.
+func codecOrigins(cfg Config, c *connection) []string {
+	origins := splitNames(cfg.CodecOrigins)
+	if c.engine != nil && c.engine.UIAddress() != "" {
+		origins = append(origins, "http://"+c.engine.UIAddress())
+	}
+	return origins
 }
 
 // mount puts everything that is offered under its path.

@@ -127,7 +127,7 @@ func wiring(cfg Config, stdout io.Writer, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() *slog.Logger { return log },
 			func() io.Writer { return stdout },
-			newLocks, newKeys, newSemantics, newConnection, newWorkspaces, newWorkers, newJudging, newReferrals, newGateway, newAnnouncement, newTour,
+			newLocks, newKeys, newTelemetry, newSemantics, newConnection, newWorkspaces, newWorkers, newJudging, newReferrals, newGateway, newAnnouncement, newTour,
 		),
 		fx.Invoke(func(*referrals, *announcement, *tour) {}),
 		fx.StartTimeout(startTimeout), fx.StopTimeout(stopTimeout),

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
@@ -24,6 +25,7 @@ import (
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
 	"github.com/polyphony-memory/polyphony/worker/engine"
+	"github.com/polyphony-memory/polyphony/worker/telemetry"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 	"github.com/polyphony-memory/polyphony/workflows/seal"
@@ -68,18 +70,29 @@ func newKeys(cfg Config) (*seal.Ring, error) {
 	return locate.Keys(cfg.KeyFile, cfg.Data, cfg.lookup)
 }
 
+// newTelemetry starts what tells operators of the worker.
+func newTelemetry(lc fx.Lifecycle, cfg Config, log *slog.Logger) (*telemetry.Telemetry, error) {
+	t, err := telemetry.Start(context.Background(), telemetry.Options{Lookup: cfg.lookup, Version: buildID(), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(t.Stop))
+	return t, nil
+}
+
 // connection is the engine that the worker works for: the embedded one, or a
 // cluster.
 type connection struct {
 	cfg    Config
 	log    *slog.Logger
 	keys   *seal.Ring
+	tell   *telemetry.Telemetry
 	engine *engine.Engine
 	client client.Client
 }
 
-func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, keys *seal.Ring, cfg Config, log *slog.Logger) *connection {
-	c := &connection{cfg: cfg, log: log, keys: keys}
+func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, keys *seal.Ring, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) *connection {
+	c := &connection{cfg: cfg, log: log, keys: keys, tell: tell}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error { return c.start(ctx, stop) }, c.stop))
 	return c
 }
@@ -91,6 +104,9 @@ func (c *connection) start(ctx context.Context, stop fx.Shutdowner) error {
 	}
 	opts.Logger = quiet(c.cfg, c.log)
 	seal.Configure(&opts, c.keys)
+	if err := c.tell.Configure(&opts); err != nil {
+		return err
+	}
 	if c.client, err = client.DialContext(ctx, opts); err != nil {
 		return record.Wrap(record.Unavailable, err, "the engine at %s cannot be reached", opts.HostPort)
 	}
@@ -180,7 +196,7 @@ type semantics struct {
 // newSemantics opens the model when one is installed. A model that somebody
 // named must open; one that is merely there and does not is left out, with a
 // warning, since the other voices answer without it.
-func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, error) {
+func newSemantics(lc fx.Lifecycle, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (semantics, error) {
 	keeper := embedding.NewKeeper(cfg.Data, cfg.Model, embedding.Installer{Get: newDownload(), Hub: cfg.ModelHub})
 	if err := keeper.Load(); err != nil {
 		if cfg.Model != "" {
@@ -191,7 +207,7 @@ func newSemantics(lc fx.Lifecycle, cfg Config, log *slog.Logger) (semantics, err
 	lc.Append(fx.StopHook(keeper.Close))
 	m, id := inUse(keeper.Model())
 	logModel(log, id)
-	return semantics{keeper, recall.NewEmbedder(m, log), recall.NewEngine(m)}, nil
+	return semantics{keeper, recall.NewEmbedder(m, log), recall.NewEngine(m).Observed(tell.Voice)}, nil
 }
 
 // inUse returns a model as recall knows it, and its id; nil and "" for none.
@@ -210,13 +226,19 @@ func logModel(log *slog.Logger, id string) {
 	log.Info("embedding model", "id", id)
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	opts := memory.Options{Now: fault.Clock(), Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText, OnQueued: sem.embedder.Queued}
+	opts := memory.Options{
+		Now: fault.Clock(), Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText,
+		OnQueued: sem.embedder.Queued, Observer: tell,
+	}
 	if j.client != nil {
 		opts.OnSuspected = j.suspected
 	}
 	w, err := memory.NewWorkspaces(cfg.Data, opts)
+	if err == nil {
+		err = tell.Watch(w)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +281,7 @@ func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Wo
 		}
 		for _, shard := range cfg.own {
 			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
+				Interceptors:                            []interceptor.WorkerInterceptor{c.tell.Activities()},
 				WorkerStopTimeout:                       workerStopTimeout,
 				MaxConcurrentActivityExecutionSize:      8,
 				MaxConcurrentLocalActivityExecutionSize: 256,

@@ -100,9 +100,15 @@ type process struct {
 // spawn runs the worker without waiting for it to be ready.
 func spawn(t testing.TB, data string, args ...string) *process {
 	t.Helper()
+	return spawnWith(t, nil, data, args...)
+}
+
+// spawnWith is spawn with more in the environment.
+func spawnWith(t testing.TB, env []string, data string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, data: data, stdout: &output{}, stderr: &output{}, exited: make(chan struct{})}
 	p.cmd = exec.Command(binary, append([]string{"--data", data, "--port", "-1"}, args...)...)
-	p.cmd.Env = environment()
+	p.cmd.Env = environment(env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
@@ -124,7 +130,13 @@ func spawn(t testing.TB, data string, args ...string) *process {
 // start runs the worker and returns once it has announced itself.
 func start(t testing.TB, data string, args ...string) *process {
 	t.Helper()
-	p := spawn(t, data, args...)
+	return announced(t, spawn(t, data, args...))
+}
+
+// announced waits for a worker to announce itself and connects to it.
+func announced(t testing.TB, p *process) *process {
+	t.Helper()
+	data := p.data
 	eventually(t, time.Minute, "the worker announces itself", func() bool {
 		if p.gone() {
 			t.Fatalf("the worker ended with code %d:\n%s", p.cmd.ProcessState.ExitCode(), tail(p.stderr.String(), 30))
