@@ -32,6 +32,9 @@ func write[In record.Request, Out any](ctx context.Context, w *memory.Workspaces
 	var out Out
 	// A call that cannot be taken must not make a workspace.
 	err := memory.Check(in)
+	if err == nil {
+		err = w.Check(in.Origin().Workspace)
+	}
 	if err == nil && !memory.Creates(in) && !w.Exists(in.Origin().Workspace) {
 		err = noWorkspace(in.Origin().Workspace)
 	}
@@ -47,14 +50,18 @@ func write[In record.Request, Out any](ctx context.Context, w *memory.Workspaces
 // read opens the workspace if it exists and runs f on it; reading does not make
 // one, so for an unknown workspace the answer is empty.
 func read[Out any](ctx context.Context, w *memory.Workspaces, c record.Caller, empty Out, f func(*memory.Store) (Out, error)) (Out, error) {
-	if err := c.Check(); err != nil {
+	err := c.Check()
+	if err == nil {
+		err = w.Check(c.Workspace)
+	}
+	if err != nil {
 		return empty, applicationError(ctx, err)
 	}
 	if !w.Exists(c.Workspace) {
 		return empty, nil
 	}
 	out := empty
-	err := w.Use(ctx, c.Workspace, func(s *memory.Store) (err error) {
+	err = w.Use(ctx, c.Workspace, func(s *memory.Store) (err error) {
 		out, err = f(s)
 		return err
 	})
@@ -211,11 +218,8 @@ func fitting(out record.SearchResult) record.SearchResult {
 func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	empty := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
 	if in.What == record.ReadWorkspaces {
-		ids, err := a.Workspaces.List()
-		for _, id := range ids {
-			empty.Items = append(empty.Items, json.RawMessage(`"`+id+`"`))
-		}
-		return empty, applicationError(ctx, err)
+		out, err := a.Workspaces.ReadList(in)
+		return out, applicationError(ctx, err)
 	}
 	if in.What == record.ReadModel {
 		var model record.EmbeddingModel
@@ -227,7 +231,7 @@ func (a *Reader) ReadMemory(ctx context.Context, in record.ReadMemory) (record.P
 		empty.Items = append(empty.Items, raw)
 		return empty, applicationError(ctx, err)
 	}
-	if in.What == record.ReadHealth && in.Check() == nil && !a.Workspaces.Exists(in.Workspace) {
+	if in.What == record.ReadHealth && in.Check() == nil && a.Workspaces.Check(in.Workspace) == nil && !a.Workspaces.Exists(in.Workspace) {
 		return empty, applicationError(ctx, noWorkspace(in.Workspace))
 	}
 	return read(ctx, a.Workspaces, in.Caller, empty, func(s *memory.Store) (record.Page[json.RawMessage], error) {

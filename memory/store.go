@@ -35,6 +35,9 @@ type Options struct {
 	// OnQueued is told when a workspace has facts that wait for a vector. It
 	// must return at once.
 	OnQueued func(workspace string)
+	// Owns reports whether a workspace of a data folder may be opened there:
+	// whether it is of a shard that this process serves. All are when nil.
+	Owns func(workspace string) bool
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int

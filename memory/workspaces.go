@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -59,10 +60,26 @@ func (w *Workspaces) evict(_ string, e *openStore) {
 	}
 }
 
+// Check refuses a workspace whose id is not well formed, and one that another
+// process serves: opening its file here would give the workspace two.
+//
+// Errors: WorkspaceInvalid, InvalidArgument.
+func (w *Workspaces) Check(workspace string) error {
+	if err := record.CheckWorkspace(workspace); err != nil {
+		return err
+	}
+	if !w.owns(workspace) {
+		return record.Errorf(record.InvalidArgument, "workspace", "workspace %s is of a shard that this worker does not serve; do caller and workers agree on the number of shards?", workspace)
+	}
+	return nil
+}
+
+func (w *Workspaces) owns(workspace string) bool { return w.opts.Owns == nil || w.opts.Owns(workspace) }
+
 // Use opens the workspace, or takes the open one, and runs f on it; the store
 // stays open at least until f returns.
 func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) error) error {
-	if err := record.CheckWorkspace(workspace); err != nil {
+	if err := w.Check(workspace); err != nil {
 		return err
 	}
 	e, err := w.acquire(workspace)
@@ -85,7 +102,7 @@ func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) e
 // Trial runs f on an empty workspace that is gone afterwards: what a trial
 // proposal in a workspace that does not exist is judged by.
 func (w *Workspaces) Trial(ctx context.Context, workspace string, f func(*Store) error) error {
-	if err := record.CheckWorkspace(workspace); err != nil {
+	if err := w.Check(workspace); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "polyphony-trial-")
@@ -175,8 +192,49 @@ func (w *Workspaces) UseModel(model string) error {
 	return closeAll(idle)
 }
 
-// List returns the ids of the workspaces that exist, in order.
+// List returns the ids of the workspaces that exist and are served here, in
+// order.
 func (w *Workspaces) List() ([]string, error) {
+	ids, err := w.folders()
+	return slices.DeleteFunc(ids, func(id string) bool { return !w.owns(id) }), err
+}
+
+// ReadList answers one page of a read of the workspaces that exist and are
+// served here, by id.
+//
+// Errors: InvalidArgument, Unavailable.
+func (w *Workspaces) ReadList(req record.ReadMemory) (record.Page[json.RawMessage], error) {
+	p, err := newPager(req)
+	if err != nil {
+		return p.page, err
+	}
+	ids, err := w.List()
+	if err != nil {
+		return p.page, err
+	}
+	first, found := slices.BinarySearch(ids, req.Cursor)
+	if found {
+		first++
+	}
+	ids = ids[first:min(len(ids), first+p.limit)]
+	for _, id := range ids {
+		if err == nil {
+			err = p.add(id, id)
+		}
+	}
+	err = p.end(len(ids), err)
+	return p.page, err
+}
+
+// Strays returns the ids of the workspaces that lie here and are of shards that
+// this process does not serve, in order.
+func (w *Workspaces) Strays() ([]string, error) {
+	ids, err := w.folders()
+	return slices.DeleteFunc(ids, w.owns), err
+}
+
+// folders returns the ids of the workspaces that have a file here, in order.
+func (w *Workspaces) folders() ([]string, error) {
 	entries, err := os.ReadDir(w.root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, record.Wrap(record.Unavailable, err, "the workspaces cannot be listed")

@@ -3,62 +3,32 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"time"
 
-	"github.com/gofrs/flock"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
 
-	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
-	"github.com/polyphony-memory/polyphony/worker/engine"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
 
-// locks keeps two workers from serving one shard of a data folder at once.
-type locks struct{ held []*flock.Flock }
-
-func newLocks(lc fx.Lifecycle, cfg Config) *locks {
-	l := &locks{}
-	lc.Append(fx.StartStopHook(func(context.Context) error { return l.take(cfg) }, func(context.Context) error { return l.release() }))
-	return l
-}
-
-func (l *locks) take(cfg Config) error {
-	dir := filepath.Join(cfg.Data, "shards")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return record.Wrap(record.Unavailable, err, "the data folder %s cannot be made", cfg.Data)
-	}
-	for _, shard := range cfg.own {
-		f := flock.New(filepath.Join(dir, fmt.Sprintf("%d.lock", shard)), flock.SetPermissions(0o600))
-		ok, err := f.TryLock()
-		if err != nil || !ok {
-			return errors.Join(record.Wrap(record.Unavailable, err, "another worker serves shard %d of the data folder %s", shard, cfg.Data), l.release())
-		}
-		l.held = append(l.held, f)
-	}
-	return nil
-}
-
-func (l *locks) release() error {
-	var err error
-	for _, f := range l.held {
-		err = errors.Join(err, f.Unlock())
-	}
-	l.held = nil
-	return err
+// embedded is an engine inside this process.
+type embedded interface {
+	Address() string
+	Namespace() string
+	UIAddress() string
+	// Failed delivers at most one error, after which the engine is of no use.
+	Failed() <-chan error
+	Stop(context.Context) error
 }
 
 // connection is the engine that the worker works for: the embedded one, or a
@@ -66,11 +36,11 @@ func (l *locks) release() error {
 type connection struct {
 	cfg    Config
 	log    *slog.Logger
-	engine *engine.Engine
+	engine embedded
 	client client.Client
 }
 
-func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, cfg Config, log *slog.Logger) *connection {
+func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, cfg Config, log *slog.Logger) *connection {
 	c := &connection{cfg: cfg, log: log}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error { return c.start(ctx, stop) }, c.stop))
 	return c
@@ -96,11 +66,9 @@ func (c *connection) options(ctx context.Context, stop fx.Shutdowner) (client.Op
 	if locate.External(c.cfg.lookup) {
 		return locate.Options(c.cfg.Data, c.cfg.lookup)
 	}
-	e, err := engine.Start(ctx, engine.Config{
-		Dir: filepath.Join(c.cfg.Data, "engine"), Port: c.cfg.Port, UIPort: c.cfg.UIPort, Logger: c.log,
-	})
+	e, err := startEmbedded(ctx, c.cfg, c.log)
 	if err != nil {
-		return client.Options{}, 0, record.Wrap(record.Unavailable, err, "the embedded engine cannot be started")
+		return client.Options{}, 0, err
 	}
 	c.engine = e
 	go func() {
@@ -201,11 +169,18 @@ func logModel(log *slog.Logger, id string) {
 	log.Info("embedding model", "id", id)
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+func newWorkspaces(lc fx.Lifecycle, sem semantics, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
-	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, Embedding: id, OnQueued: sem.embedder.Queued})
+	w, err := memory.NewWorkspaces(cfg.Data, memory.Options{Log: log, Embedding: id, OnQueued: sem.embedder.Queued, Owns: cfg.owns})
 	if err != nil {
 		return nil, err
+	}
+	strays, err := w.Strays()
+	if err != nil {
+		return nil, err
+	}
+	if len(strays) > 0 {
+		log.Warn("workspaces lie here whose shards this worker does not serve; move them to the worker that does", "number", len(strays), "first", strays[0], "shard", workflows.Shard(strays[0], cfg.Shards))
 	}
 	lc.Append(fx.StopHook(w.Close))
 	// What an earlier run, or an earlier model, left in the queues of workspaces
@@ -229,54 +204,6 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, cfg Config, log *sl
 		return queueAll()
 	}, sem.embedder.Stop))
 	return w, nil
-}
-
-// workers are the Temporal workers of the owned shards.
-type workers struct{ running []worker.Worker }
-
-func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, sem semantics, cfg Config, log *slog.Logger) *workers {
-	ws := &workers{}
-	lc.Append(fx.StartStopHook(func(context.Context) error {
-		all := []any{
-			&activities.Store{Workspaces: w},
-			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
-			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
-		}
-		for _, shard := range cfg.own {
-			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
-				WorkerStopTimeout:                       workerStopTimeout,
-				MaxConcurrentActivityExecutionSize:      8,
-				MaxConcurrentLocalActivityExecutionSize: 256,
-				MaxConcurrentWorkflowTaskPollers:        8,
-				// Heartbeats carry what the command line shows as progress.
-				MaxHeartbeatThrottleInterval: time.Second,
-				DeploymentOptions: worker.DeploymentOptions{
-					// Reported only: two versions cannot own one file side by
-					// side, so runs are never pinned to one.
-					Version: worker.WorkerDeploymentVersion{DeploymentName: "polyphony", BuildID: buildID()},
-				},
-				OnFatalError: func(err error) {
-					log.Error("a worker failed", "queue", workflows.ShardQueue(shard), "error", err)
-					_ = stop.Shutdown(fx.ExitCode(record.ExitUnavailable))
-				},
-			})
-			workflows.Register(tw)
-			for _, a := range all {
-				tw.RegisterActivity(a)
-			}
-			if err := tw.Start(); err != nil {
-				return record.Wrap(record.Unavailable, err, "the worker of shard %d cannot be started", shard)
-			}
-			ws.running = append(ws.running, tw)
-		}
-		return nil
-	}, func(context.Context) error {
-		for _, tw := range ws.running {
-			tw.Stop()
-		}
-		return nil
-	}))
-	return ws
 }
 
 // buildID names the program's version: the revision it was built from.

@@ -19,6 +19,8 @@ func TestIDs(t *testing.T) {
 		MeetingID("w", "weekly", 3):                           "meeting/w/weekly/3",
 		MaintenanceID(record.KindConsolidate, "w"):            "consolidate/w",
 		TaskQueue("anything", 1):                              "memory-0",
+		MaintenanceQueue(7):                                   "memory-7-maintenance",
+		ShardID(7):                                            "shard/7",
 		LedgerKey("propose-fact/w/k", "write"):                "propose-fact/w/k#write",
 		MeetingID("w", "جلسه هفتگی", 1)[:len("meeting/w/h.")]: "meeting/w/h.",
 	} {

@@ -108,6 +108,8 @@ func TestRun_requests(t *testing.T) {
 		"beliefs":           {[]string{"beliefs"}, "", record.ReadMemory{Caller: cli, What: record.ReadBeliefs}},
 		"facts":             {[]string{"facts", "--domain", "d", "--all"}, "", record.ReadMemory{Caller: cli, What: record.ReadFacts, Domain: "d", All: true}},
 		"health":            {[]string{"health", "--deep"}, "", record.ReadMemory{Caller: cli, What: record.ReadHealth, All: true}},
+		"health of shards":  {[]string{"health", "--shards", "0-7"}, "", "0-7"},
+		"health of all":     {[]string{"health", "--shards", ""}, "", ""},
 		"workspaces":        {[]string{"workspaces"}, "", record.ReadMemory{Caller: cli, What: record.ReadWorkspaces}},
 	} {
 		t.Run(name, func(t *testing.T) {
