@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -56,7 +57,7 @@ func (c *connection) start(ctx context.Context, stop fx.Shutdowner) error {
 		return record.Wrap(record.Unavailable, err, "the engine at %s cannot be reached", opts.HostPort)
 	}
 	if c.engine == nil {
-		c.addSearchAttributes(ctx, opts.Namespace)
+		c.addSearchAttributes(ctx, cmp.Or(opts.Namespace, client.DefaultNamespace))
 	}
 	return nil
 }

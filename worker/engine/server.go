@@ -19,11 +19,11 @@ import (
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/membership/static"
-	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // pollRate is how often a second a queue of the one history shard is read. The server's 20 is meant for thousands of
@@ -62,8 +62,14 @@ func dynamicConfig() dynamicconfig.StaticClient {
 	}
 }
 
+// Names of the two stores in the server's own configuration.
+const (
+	mainStore       = "main"
+	visibilityStore = "visibility"
+)
+
 // newServer wires the server's four services on loopback; nothing runs yet.
-func newServer(cfg Config, p ports, store *config.SQL, logger log.Logger) (temporal.Server, error) {
+func newServer(cfg Config, p ports, database *Database, logger log.Logger) (temporal.Server, error) {
 	address := func(port int) string { return net.JoinHostPort(cfg.Host, strconv.Itoa(port)) }
 	service := func(port int) config.Service {
 		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: cfg.Host}}
@@ -74,10 +80,12 @@ func newServer(cfg Config, p ports, store *config.SQL, logger log.Logger) (tempo
 			Membership: config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: cfg.Host},
 		},
 		Persistence: config.Persistence{
-			DefaultStore:     sqliteplugin.PluginName,
-			VisibilityStore:  sqliteplugin.PluginName,
-			NumHistoryShards: 1, // Fixed for the life of a file.
-			DataStores:       map[string]config.DataStore{sqliteplugin.PluginName: {SQL: store}},
+			DefaultStore:     mainStore,
+			VisibilityStore:  visibilityStore,
+			NumHistoryShards: database.HistoryShards,
+			DataStores: map[string]config.DataStore{
+				mainStore: {SQL: database.Main}, visibilityStore: {SQL: database.Visibility},
+			},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10,
@@ -145,6 +153,11 @@ func (e *Engine) await(ctx context.Context, cfg Config) error {
 	}); err != nil {
 		return fmt.Errorf("engine: wait for the frontend: %w", err)
 	}
+	if cfg.Database != nil {
+		if err := until(ctx, func() error { return registerNamespace(ctx, frontend, cfg) }); err != nil {
+			return fmt.Errorf("engine: register namespace %q: %w", cfg.Namespace, err)
+		}
+	}
 	if err := until(ctx, func() error {
 		_, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: cfg.Namespace}, wait)
 		return err
@@ -168,6 +181,17 @@ func (e *Engine) await(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("engine: wait for the history shard: %w", err)
 	}
 	return nil
+}
+
+// registerNamespace makes the namespace unless it exists. A file has it before the server starts.
+func registerNamespace(ctx context.Context, frontend workflowservice.WorkflowServiceClient, cfg Config) error {
+	_, err := frontend.RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: cfg.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(cfg.Retention),
+	})
+	if _, ok := errors.AsType[*serviceerror.NamespaceAlreadyExists](fromStatus(err)); ok {
+		return nil
+	}
+	return err
 }
 
 // addSearchAttributes registers those that a namespace made by an earlier version lacks.
