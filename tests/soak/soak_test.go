@@ -36,7 +36,8 @@ const (
 	callTimeout = 2 * time.Minute
 )
 
-// sample is what the worker holds at one time. Sizes are in MB.
+// sample is what the worker holds at one time. Sizes are in MB; wal is that of the
+// largest write-ahead log, which SQLite folds into its file at 4 MB.
 type sample struct {
 	at                                time.Duration
 	goroutines, heap, rss, files, wal int
@@ -58,7 +59,7 @@ var bounds = []bound{
 	{"live heap MB", func(s sample) int { return s.heap }, 0.15, 10},
 	{"resident MB", func(s sample) int { return s.rss }, 0.15, 20},
 	{"file descriptors", func(s sample) int { return s.files }, 0.05, 8},
-	{"write-ahead logs MB", func(s sample) int { return s.wal }, 0.25, 8},
+	{"largest write-ahead log MB", func(s sample) int { return s.wal }, 0.25, 8},
 }
 
 // notFlat names what grew from the second third of the samples to the last, by
@@ -133,7 +134,7 @@ func TestSoak(t *testing.T) {
 	wg.Wait()
 
 	var table strings.Builder
-	table.WriteString("| minutes | calls | goroutines | live heap MB | resident MB | file descriptors | write-ahead logs MB |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	table.WriteString("| minutes | calls | goroutines | live heap MB | resident MB | file descriptors | largest write-ahead log MB |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := samples/12 - 1; i < len(all); i += samples / 12 {
 		s := all[i]
 		fmt.Fprintf(&table, "| %.1f | %d | %d | %d | %d | %d | %d |\n", s.at.Minutes(), s.calls, s.goroutines, s.heap, s.rss, s.files, s.wal)
@@ -218,14 +219,14 @@ func take(t *testing.T, pid int, data string, tr *trace, at time.Duration, calls
 		t.Fatal(err)
 	}
 	s.files = len(open)
-	var wal int64
+	var largest int64
 	err = filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "-wal") {
 			return err
 		}
 		info, err := d.Info()
 		if err == nil {
-			wal += info.Size()
+			largest = max(largest, info.Size())
 		}
 		return err
 	})
@@ -233,7 +234,7 @@ func take(t *testing.T, pid int, data string, tr *trace, at time.Duration, calls
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	s.wal = int(wal >> 20)
+	s.wal = int(largest >> 20)
 	return s
 }
 
