@@ -83,9 +83,9 @@ func newLogger(cfg Config, w io.Writer) *slog.Logger {
 // serve runs the worker until the context ends, a signal comes, or a part
 // fails. While another worker serves one of its shards it stands by.
 func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) (err error) {
-	waiting, stopWaiting := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	shards, err := takeLocks(waiting, cfg, log)
-	stopWaiting()
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	shards, err := takeLocks(ctx, cfg, log)
 	if err != nil || shards == nil {
 		return err
 	}
@@ -99,6 +99,10 @@ func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) 
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := app.Start(startCtx); err != nil {
+		if ctx.Err() != nil {
+			log.Info("stopped while starting")
+			return nil
+		}
 		return unwrapFx(err)
 	}
 	var code int

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,12 +31,13 @@ const (
 // costs are what the model of docs/scale.md is made of, measured on few
 // workspaces.
 type costs struct {
-	file, fact   float64       // Bytes of an empty workspace, and of each fact.
-	create, open time.Duration // Making a workspace with its first fact, opening one for a fact.
-	write        time.Duration // A fact into an open workspace, one caller.
-	perOpenBytes float64       // Resident memory of an open workspace.
-	perOpenFiles float64       // File descriptors of one.
-	bulk         time.Duration // A fact out of many, 64 callers.
+	file, fact float64 // Bytes of an empty workspace, and of each fact.
+	// create is making a workspace with its first fact and bulk a further fact,
+	// with 64 callers; open is opening a workspace for a fact and write a fact
+	// into an open one, with one caller; end is closing one.
+	create, bulk, open, write, end time.Duration
+	// Resident memory and file descriptors of an open workspace.
+	openBytes, openFiles float64
 }
 
 // benchScale measures the costs of few workspaces, says by the model what many
@@ -48,9 +50,16 @@ func benchScale(ctx context.Context, dir string, workspaces, facts int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("measured on %d workspaces of %d facts: %.0f bytes a workspace and %.0f a fact; %s ms to make one, %s ms to open one and write, %s ms to write; "+
-		"%.2f MB and %.1f descriptors while open; %.2f ms a fact in bulk\n\n", calibrated, factsEach, c.file, c.fact, ms(c.create), ms(c.open), ms(c.write),
-		c.perOpenBytes/(1<<20), c.perOpenFiles, float64(c.bulk.Microseconds())/1000)
+	fmt.Printf("measured on %d workspaces of %d facts:\n\n| | |\n| --- | --- |\n", calibrated, factsEach)
+	for _, row := range [][2]string{
+		{"bytes of an empty workspace", fmt.Sprintf("%.0f", c.file)}, {"bytes of a fact", fmt.Sprintf("%.0f", c.fact)},
+		{"ms to make one, 64 callers", ms(c.create)}, {"ms of a fact, 64 callers", ms(c.bulk)},
+		{"ms to open one and write a fact", ms(c.open)}, {"ms to write a fact", ms(c.write)}, {"ms to close one", ms(c.end)},
+		{"MB of memory while open", fmt.Sprintf("%.2f", c.openBytes/(1<<20))}, {"file descriptors while open", fmt.Sprintf("%.1f", c.openFiles)},
+	} {
+		fmt.Printf("| %s | %s |\n", row[0], row[1])
+	}
+	fmt.Println()
 	return simulate(ctx, filepath.Join(dir, "many"), c, workspaces, facts)
 }
 
@@ -60,59 +69,50 @@ func calibrate(ctx context.Context, dir string) (c costs, err error) {
 		return c, err
 	}
 	words := newCorpus(11)
-	before := held()
-	start := time.Now()
-	for i := range calibrated {
-		if err := propose(ctx, w, words, i, 0, factsEach); err != nil {
-			return c, err
+	// each is the time of f for each of the workspaces.
+	each := func(f func() error) time.Duration {
+		start := time.Now()
+		if err == nil {
+			err = f()
 		}
+		return time.Since(start) / calibrated
 	}
-	c.create = time.Since(start) / calibrated
-	// More facts into each, one caller: what a fact costs in time and space.
-	if err := w.Close(); err != nil {
-		return c, err
-	}
-	small, err := bytesBelow(dir)
-	if err != nil {
-		return c, err
-	}
-	if w, err = memory.NewWorkspaces(dir, memory.Options{}); err != nil {
-		return c, err
-	}
-	start = time.Now()
-	for i := range calibrated {
-		if err := propose(ctx, w, words, i, 1, factsEach); err != nil {
-			return c, err
-		}
-	}
-	c.open = time.Since(start) / calibrated
-	after := held()
-	c.perOpenBytes = float64(after.bytes-before.bytes) / calibrated
-	c.perOpenFiles = float64(after.files-before.files) / calibrated
-	start = time.Now()
-	for n := 2; n < 6; n++ {
-		for i := range calibrated {
-			if err := propose(ctx, w, words, i, n, factsEach); err != nil {
-				return c, err
+	rounds := func(from, to int) error {
+		for n := from; n < to; n++ {
+			for i := range calibrated {
+				if err := propose(ctx, w, words, i, n, factsEach); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	c.write = time.Since(start) / (4 * calibrated)
-	start = time.Now()
-	if err := fillMany(ctx, w, words, calibrated, 6, factsEach); err != nil {
-		return c, err
+	var small, full int64
+	var before, after holding
+	c.create = each(func() error { return fillMany(ctx, w, words, calibrated, 0, 1) })
+	c.end = each(w.Close)
+	if err == nil {
+		small, err = bytesBelow(dir)
 	}
-	c.bulk = time.Since(start) / (calibrated * (factsEach - 6))
-	if err := w.Close(); err != nil {
-		return c, err
+	before = held()
+	if err == nil {
+		w, err = memory.NewWorkspaces(dir, memory.Options{})
 	}
-	full, err := bytesBelow(dir)
-	if err != nil {
-		return c, err
+	c.open = each(func() error { return rounds(1, 2) })
+	after = held()
+	c.write = each(func() error { return rounds(2, 6) }) / 4
+	c.bulk = each(func() error { return fillMany(ctx, w, words, calibrated, 6, factsEach) }) / (factsEach - 6)
+	if err == nil {
+		err = w.Close()
 	}
+	if err == nil {
+		full, err = bytesBelow(dir)
+	}
+	c.openBytes = float64(after.bytes-before.bytes) / calibrated
+	c.openFiles = float64(after.files-before.files) / calibrated
 	c.fact = float64(full-small) / (calibrated * (factsEach - 1))
 	c.file = float64(small)/calibrated - c.fact
-	return c, nil
+	return c, err
 }
 
 func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) error {
@@ -153,10 +153,10 @@ func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) e
 		fmt.Printf("| %s | %.*f | %.*f | %.2f |\n", name, digits, model, digits, measured, measured/model)
 	}
 	row("files, MB", (float64(workspaces)*c.file+total*c.fact)/(1<<20), float64(size)/(1<<20), 0)
-	row("filling, facts a second", 1/(c.bulk.Seconds()+c.create.Seconds()/float64(each)), float64(workspaces*each)/filling.Seconds(), 0)
-	row("a fact into a workspace at random, ms", 1000*(hit*c.write.Seconds()+(1-hit)*c.open.Seconds()), 1000*access.Seconds(), 2)
-	row("memory of the open workspaces, MB", openLimit*c.perOpenBytes/(1<<20), float64(now.bytes-before.bytes)/(1<<20), 0)
-	row("file descriptors", openLimit*c.perOpenFiles, float64(now.files-before.files), 0)
+	row("filling, facts a second", float64(each)/(float64(each-1)*c.bulk.Seconds()+c.create.Seconds()+c.end.Seconds()), float64(workspaces*each)/filling.Seconds(), 0)
+	row("a fact into a workspace at random, ms", 1000*(hit*c.write.Seconds()+(1-hit)*(c.open+c.end).Seconds()), 1000*access.Seconds(), 2)
+	row("memory of the open workspaces, MB", openLimit*c.openBytes/(1<<20), float64(now.bytes-before.bytes)/(1<<20), 0)
+	row("file descriptors", openLimit*c.openFiles, float64(now.files-before.files), 0)
 	return nil
 }
 
@@ -206,7 +206,11 @@ type holding struct {
 	files int
 }
 
-func held() holding { return heldBy("self") }
+func held() holding {
+	// What the collector has yet to take is nobody's.
+	debug.FreeOSMemory()
+	return heldBy("self")
+}
 
 // heldBy reads what a process holds from /proc; elsewhere than on Linux it is
 // nothing.

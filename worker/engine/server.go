@@ -46,10 +46,10 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollRate,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollRate,
 
-		dynamicconfig.FrontendPersistenceMaxQPS.Key(): persistenceRate,
-		dynamicconfig.HistoryPersistenceMaxQPS.Key():  persistenceRate,
-		dynamicconfig.MatchingPersistenceMaxQPS.Key(): persistenceRate,
-		dynamicconfig.WorkerPersistenceMaxQPS.Key():   persistenceRate,
+		dynamicconfig.FrontendPersistenceMaxQPS.Key():    persistenceRate,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():     persistenceRate,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key():    persistenceRate,
+		dynamicconfig.WorkerPersistenceMaxQPS.Key():      persistenceRate,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): cachedRuns,
 
 		// Listing runs for a person is no load here; the default is ten calls a second.
