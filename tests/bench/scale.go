@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ type costs struct {
 	file, fact float64 // Bytes of an empty workspace, and of each fact.
 	// create is making a workspace with its first fact and bulk a further fact,
 	// with 64 callers; open is opening a workspace for a fact and write a fact
-	// into an open one, with one caller; end is closing one.
+	// into an open one, with one caller; end is closing one. All are time of a
+	// core, which other programs on the machine do not change much.
 	create, bulk, open, write, end time.Duration
 	// Resident memory and file descriptors of an open workspace.
 	openBytes, openFiles float64
@@ -53,8 +55,8 @@ func benchScale(ctx context.Context, dir string, workspaces, facts int) error {
 	fmt.Printf("measured on %d workspaces of %d facts:\n\n| | |\n| --- | --- |\n", calibrated, factsEach)
 	for _, row := range [][2]string{
 		{"bytes of an empty workspace", fmt.Sprintf("%.0f", c.file)}, {"bytes of a fact", fmt.Sprintf("%.0f", c.fact)},
-		{"ms to make one, 64 callers", ms(c.create)}, {"ms of a fact, 64 callers", ms(c.bulk)},
-		{"ms to open one and write a fact", ms(c.open)}, {"ms to write a fact", ms(c.write)}, {"ms to close one", ms(c.end)},
+		{"core ms to make one, 64 callers", ms(c.create)}, {"core ms of a fact, 64 callers", ms(c.bulk)},
+		{"core ms to open one and write a fact", ms(c.open)}, {"core ms to write a fact", ms(c.write)}, {"core ms to close one", ms(c.end)},
 		{"MB of memory while open", fmt.Sprintf("%.2f", c.openBytes/(1<<20))}, {"file descriptors while open", fmt.Sprintf("%.1f", c.openFiles)},
 	} {
 		fmt.Printf("| %s | %s |\n", row[0], row[1])
@@ -69,13 +71,13 @@ func calibrate(ctx context.Context, dir string) (c costs, err error) {
 		return c, err
 	}
 	words := newCorpus(11)
-	// each is the time of f for each of the workspaces.
+	// each is the core's time of f for each of the workspaces.
 	each := func(f func() error) time.Duration {
-		start := time.Now()
+		start := heldBy("self").cpu
 		if err == nil {
 			err = f()
 		}
-		return time.Since(start) / calibrated
+		return (heldBy("self").cpu - start) / calibrated
 	}
 	rounds := func(from, to int) error {
 		for n := from; n < to; n++ {
@@ -99,9 +101,9 @@ func calibrate(ctx context.Context, dir string) (c costs, err error) {
 		w, err = memory.NewWorkspaces(dir, memory.Options{})
 	}
 	c.open = each(func() error { return rounds(1, 2) })
-	after = held()
 	c.write = each(func() error { return rounds(2, 6) }) / 4
 	c.bulk = each(func() error { return fillMany(ctx, w, words, calibrated, 6, factsEach) }) / (factsEach - 6)
+	after = held()
 	if err == nil {
 		err = w.Close()
 	}
@@ -123,19 +125,19 @@ func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) e
 	words := newCorpus(12)
 	each := facts / workspaces
 	before := held()
-	start := time.Now()
+	start := before.cpu
 	if err := fillMany(ctx, w, words, workspaces, 0, each); err != nil {
 		return err
 	}
-	filling := time.Since(start)
+	filling := heldBy("self").cpu - start
 	rng := rand.New(rand.NewPCG(13, 13))
-	start = time.Now()
+	start = heldBy("self").cpu
 	for n := range accesses {
 		if err := propose(ctx, w, words, rng.IntN(workspaces), each+n, each); err != nil {
 			return err
 		}
 	}
-	access := time.Since(start) / accesses
+	access := (heldBy("self").cpu - start) / accesses
 	now := held()
 	if err := w.Close(); err != nil {
 		return err
@@ -153,8 +155,8 @@ func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) e
 		fmt.Printf("| %s | %.*f | %.*f | %.2f |\n", name, digits, model, digits, measured, measured/model)
 	}
 	row("files, MB", (float64(workspaces)*c.file+total*c.fact)/(1<<20), float64(size)/(1<<20), 0)
-	row("filling, facts a second", float64(each)/(float64(each-1)*c.bulk.Seconds()+c.create.Seconds()+c.end.Seconds()), float64(workspaces*each)/filling.Seconds(), 0)
-	row("a fact into a workspace at random, ms", 1000*(hit*c.write.Seconds()+(1-hit)*(c.open+c.end).Seconds()), 1000*access.Seconds(), 2)
+	row("filling, core ms a fact", 1000*(float64(each-1)*c.bulk.Seconds()+(c.create+c.end).Seconds())/float64(each), 1000*filling.Seconds()/float64(workspaces*each), 2)
+	row("a fact into a workspace at random, core ms", 1000*(hit*c.write.Seconds()+(1-hit)*(c.open+c.end).Seconds()), 1000*access.Seconds(), 2)
 	row("memory of the open workspaces, MB", openLimit*c.openBytes/(1<<20), float64(now.bytes-before.bytes)/(1<<20), 0)
 	row("file descriptors", openLimit*c.openFiles, float64(now.files-before.files), 0)
 	return nil
@@ -204,6 +206,7 @@ func fillMany(ctx context.Context, w *memory.Workspaces, words *corpus, workspac
 type holding struct {
 	bytes int64 // Resident.
 	files int
+	cpu   time.Duration // Of a core, since it began; to 10 ms.
 }
 
 func held() holding {
@@ -222,6 +225,14 @@ func heldBy(pid string) holding {
 			n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(kb), " kB"), 10, 64)
 			h.bytes = n << 10
 		}
+	}
+	// The fields after the name, in parentheses, begin with the third; times are
+	// the 14th and 15th, in hundredths of a second.
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); len(fields) > 12 {
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		h.cpu = time.Duration(user+system) * 10 * time.Millisecond
 	}
 	files, _ := os.ReadDir("/proc/" + pid + "/fd")
 	h.files = len(files)
