@@ -15,7 +15,8 @@ import (
 )
 
 // maxOpen bounds the workspaces that are open at once; the least recently used
-// one is closed when another is needed. Six file handles each.
+// one is closed when another is needed. Three file handles each, eleven with
+// all of its readers.
 const maxOpen = 256
 
 // Workspaces opens workspace files below one data folder on demand and keeps
