@@ -139,19 +139,21 @@ func startRecorder(t *testing.T) *recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.workspaces.Close() })
-	w := worker.New(tc, workflows.ShardQueue(0), worker.Options{
-		Identity:            "recorder",
-		DeploymentOptions:   worker.DeploymentOptions{Version: worker.WorkerDeploymentVersion{DeploymentName: "recorder", BuildID: "recorder"}},
-		WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
-	})
-	workflows.Register(w)
-	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
-	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
-	w.RegisterActivity(r.model)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
+	for _, queue := range []string{workflows.ShardQueue(0), workflows.MaintenanceQueue(0)} {
+		w := worker.New(tc, queue, worker.Options{
+			Identity:            "recorder",
+			DeploymentOptions:   worker.DeploymentOptions{Version: worker.WorkerDeploymentVersion{DeploymentName: "recorder", BuildID: "recorder"}},
+			WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
+		})
+		workflows.Register(w)
+		w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
+		w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
+		w.RegisterActivity(r.model)
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Stop)
 	}
-	t.Cleanup(w.Stop)
 	return r
 }
 
