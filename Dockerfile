@@ -1,15 +1,13 @@
-# Worker and starter of polyphony, static, on an empty image, as a user that is not root.
+# Worker and starter of polyphony for a cluster, static, on an empty image, as a user that is not root. The tag cluster
+# leaves the embedded Temporal server out: a fifth of the size, and nothing of it to compile.
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 ENV CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 
-# From the rarely to the often changed, so that a change in our code rebuilds our code: the modules,
+# The modules first: a change in our code does not fetch them again.
 COPY go.mod go.sum ./
 RUN go mod download
-# the embedded Temporal server, minutes of compiling that depend on go.mod and this one package,
-COPY worker/engine ./worker/engine
-RUN go build ./worker/engine
-# and the rest. The folders are named because the image needs no other.
+# The folders are named because the image needs no other.
 COPY memory ./memory
 COPY recall ./recall
 COPY dispatch ./dispatch
@@ -18,7 +16,7 @@ COPY workflows ./workflows
 COPY gateway ./gateway
 COPY worker ./worker
 COPY starter ./starter
-RUN go build -ldflags="-s -w" -o /out/ ./worker ./starter && mkdir -p /out/data
+RUN go build -tags cluster -ldflags="-s -w" -o /out/ ./worker ./starter && mkdir -p /out/data
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

@@ -33,6 +33,9 @@ func write[In record.Request, Out any](ctx context.Context, w *memory.Workspaces
 	var out Out
 	// A call that cannot be taken must not make a workspace.
 	err := memory.Check(in)
+	if err == nil {
+		err = w.Check(in.Origin().Workspace)
+	}
 	if err == nil && !memory.Creates(in) && !w.Exists(in.Origin().Workspace) {
 		err = noWorkspace(in.Origin().Workspace)
 	}
@@ -49,14 +52,18 @@ func write[In record.Request, Out any](ctx context.Context, w *memory.Workspaces
 // read opens the workspace if it exists and runs f on it; reading does not make
 // one, so for an unknown workspace the answer is empty.
 func read[Out any](ctx context.Context, w *memory.Workspaces, c record.Caller, empty Out, f func(*memory.Store) (Out, error)) (Out, error) {
-	if err := c.Check(); err != nil {
+	err := c.Check()
+	if err == nil {
+		err = w.Check(c.Workspace)
+	}
+	if err != nil {
 		return empty, applicationError(ctx, err)
 	}
 	if !w.Exists(c.Workspace) {
 		return empty, nil
 	}
 	out := empty
-	err := w.Use(ctx, c.Workspace, func(s *memory.Store) (err error) {
+	err = w.Use(ctx, c.Workspace, func(s *memory.Store) (err error) {
 		out, err = f(s)
 		return err
 	})

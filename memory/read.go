@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -19,21 +20,14 @@ const (
 //
 // Errors: InvalidArgument, NotFound, Unavailable.
 func (s *Store) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
-	p := pager{limit: req.Limit, after: req.Cursor}
-	if err := req.Check(); err != nil {
+	p, err := newPager(req)
+	if err != nil {
 		return p.page, err
 	}
 	role, err := record.ParseRole("role", req.Role)
 	if err != nil {
 		return p.page, err
 	}
-	if p.limit == 0 {
-		p.limit = defaultRows
-	}
-	if p.limit < 1 || p.limit > maxRows {
-		return p.page, record.Errorf(record.InvalidArgument, "limit", "a page has 1 to %d rows", maxRows)
-	}
-	p.page.Items = []json.RawMessage{}
 	err = s.View(ctx, func(v *View) error {
 		scope, err := v.Scope(req.Domain, req.Repo, role)
 		if err != nil {
@@ -154,6 +148,19 @@ type pager struct {
 	bytes int
 	last  string
 	full  bool
+}
+
+// newPager makes the pager of a read, or says what is wrong with the read.
+func newPager(req record.ReadMemory) (pager, error) {
+	p := pager{limit: cmp.Or(req.Limit, defaultRows), after: req.Cursor}
+	if err := req.Check(); err != nil {
+		return p, err
+	}
+	if p.limit < 1 || p.limit > maxRows {
+		return p, record.Errorf(record.InvalidArgument, "limit", "a page has 1 to %d rows", maxRows)
+	}
+	p.page.Items = []json.RawMessage{}
+	return p, nil
 }
 
 // add encodes one row; at is the cursor after it. Rows past the page's size

@@ -45,6 +45,9 @@ type Options struct {
 	// OnSuspected is told, after the commit, when a workspace has pairs that a
 	// judge may be asked about; nil when there is none. It must return at once.
 	OnSuspected func(workspace string)
+	// Owns reports whether a workspace of a data folder may be opened there:
+	// whether it is of a shard that this process serves. All are when nil.
+	Owns func(workspace string) bool
 	// MaxBatch bounds the operations of one transaction, 1 to 256; 0 is 256.
 	// 1 commits every operation alone, which the benchmarks compare with.
 	MaxBatch int

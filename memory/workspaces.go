@@ -15,7 +15,8 @@ import (
 )
 
 // maxOpen bounds the workspaces that are open at once; the least recently used
-// one is closed when another is needed. Six file handles each.
+// one is closed when another is needed. Three file handles each, eleven with
+// all of its readers.
 const maxOpen = 256
 
 // Workspaces opens workspace files below one data folder on demand and keeps
@@ -72,10 +73,26 @@ func (w *Workspaces) evict(_ string, e *openStore) {
 	}
 }
 
+// Check refuses a workspace whose id is not well formed, and one that another
+// process serves: opening its file here would give the workspace two.
+//
+// Errors: WorkspaceInvalid, InvalidArgument.
+func (w *Workspaces) Check(workspace string) error {
+	if err := record.CheckWorkspace(workspace); err != nil {
+		return err
+	}
+	if !w.owns(workspace) {
+		return record.Errorf(record.InvalidArgument, "workspace", "workspace %s is of a shard that this worker does not serve; do caller and workers agree on the number of shards?", workspace)
+	}
+	return nil
+}
+
+func (w *Workspaces) owns(workspace string) bool { return w.opts.Owns == nil || w.opts.Owns(workspace) }
+
 // Use opens the workspace, or takes the open one, and runs f on it; the store
 // stays open at least until f returns.
 func (w *Workspaces) Use(ctx context.Context, workspace string, f func(*Store) error) error {
-	if err := record.CheckWorkspace(workspace); err != nil {
+	if err := w.Check(workspace); err != nil {
 		return err
 	}
 	e, err := w.acquire(workspace)
@@ -122,7 +139,7 @@ func (w *Workspaces) ifOpen(workspace string, f func(*Store) error) error {
 // Trial runs f on an empty workspace that is gone afterwards: what a trial
 // proposal in a workspace that does not exist is judged by.
 func (w *Workspaces) Trial(ctx context.Context, workspace string, f func(*Store) error) error {
-	if err := record.CheckWorkspace(workspace); err != nil {
+	if err := w.Check(workspace); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "polyphony-trial-")
@@ -256,8 +273,49 @@ func (w *Workspaces) UseModel(model string) error {
 	return w.closeAll(idle)
 }
 
-// List returns the ids of the workspaces that exist, in order.
+// List returns the ids of the workspaces that exist and are served here, in
+// order.
 func (w *Workspaces) List() ([]string, error) {
+	ids, err := w.folders()
+	return slices.DeleteFunc(ids, func(id string) bool { return !w.owns(id) }), err
+}
+
+// ReadList answers one page of a read of the workspaces that exist and are
+// served here, by id.
+//
+// Errors: InvalidArgument, Unavailable.
+func (w *Workspaces) ReadList(req record.ReadMemory) (record.Page[json.RawMessage], error) {
+	p, err := newPager(req)
+	if err != nil {
+		return p.page, err
+	}
+	ids, err := w.List()
+	if err != nil {
+		return p.page, err
+	}
+	first, found := slices.BinarySearch(ids, req.Cursor)
+	if found {
+		first++
+	}
+	ids = ids[first:min(len(ids), first+p.limit)]
+	for _, id := range ids {
+		if err == nil {
+			err = p.add(id, id)
+		}
+	}
+	err = p.end(len(ids), err)
+	return p.page, err
+}
+
+// Strays returns the ids of the workspaces that lie here and are of shards that
+// this process does not serve, in order.
+func (w *Workspaces) Strays() ([]string, error) {
+	ids, err := w.folders()
+	return slices.DeleteFunc(ids, w.owns), err
+}
+
+// folders returns the ids of the workspaces that have a file here, in order.
+func (w *Workspaces) folders() ([]string, error) {
 	entries, err := os.ReadDir(w.root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, record.Wrap(record.Unavailable, err, "the workspaces cannot be listed")
@@ -283,13 +341,12 @@ func (w *Workspaces) List() ([]string, error) {
 func (w *Workspaces) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
 	page := record.Page[json.RawMessage]{Items: []json.RawMessage{}}
 	if req.What == record.ReadWorkspaces {
-		ids, err := w.List()
-		for _, id := range ids {
-			page.Items = append(page.Items, json.RawMessage(`"`+id+`"`))
-		}
-		return page, err
+		return w.ReadList(req)
 	}
 	if err := req.Check(); err != nil {
+		return page, err
+	}
+	if err := w.Check(req.Workspace); err != nil {
 		return page, err
 	}
 	if req.What == record.ReadBackups {

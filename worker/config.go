@@ -2,8 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +13,7 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
+	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
 
@@ -108,6 +109,11 @@ func (c *Config) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
 
+// owns reports whether a workspace is of a shard that this worker serves.
+func (c *Config) owns(workspace string) bool {
+	return slices.Contains(c.own, workflows.Shard(workspace, c.Shards))
+}
+
 // complete checks the settings and works out the rest.
 func (c *Config) complete() (err error) {
 	if c.Data, err = locate.DataFolder(c.Data, c.lookup); err != nil {
@@ -154,38 +160,9 @@ func (c *Config) complete() (err error) {
 			return err
 		}
 	}
-	if c.Shards < 1 || c.Shards > 4096 {
-		return record.Errorf(record.InvalidArgument, "shards", "the shards are a number of 1 to 4096")
+	if c.Shards < 1 || c.Shards > locate.MaxShards {
+		return record.Errorf(record.InvalidArgument, "shards", "the shards are a number of 1 to %d", locate.MaxShards)
 	}
-	c.own, err = parseShards(c.Own, c.Shards)
+	c.own, err = locate.ParseShards("own", c.Own, c.Shards)
 	return err
-}
-
-// parseShards reads "0-7" or "0,3,5-6"; "" is all of n.
-func parseShards(own string, n int) ([]int, error) {
-	if own == "" {
-		own = "0-" + strconv.Itoa(n-1)
-	}
-	taken := make([]bool, n)
-	for part := range strings.SplitSeq(own, ",") {
-		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		if !isRange {
-			last = first
-		}
-		lo, errLo := strconv.Atoi(first)
-		hi, errHi := strconv.Atoi(last)
-		if errLo != nil || errHi != nil || lo < 0 || hi < lo || hi >= n {
-			return nil, record.Errorf(record.InvalidArgument, "own", "%q is not shards of 0 to %d", part, n-1)
-		}
-		for i := lo; i <= hi; i++ {
-			taken[i] = true
-		}
-	}
-	var out []int
-	for i, t := range taken {
-		if t {
-			out = append(out, i)
-		}
-	}
-	return out, nil
 }

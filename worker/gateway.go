@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, 
 		g.server.HandleForeign("/codec/", codec.NewHandler(codec.Options{Ring: c.keys, Origins: codecOrigins(cfg, c), Log: g.log}))
 		err := g.mount(&gateway.Memory{
 			Client: workflows.NewClient(c.client, cfg.Shards), Workspaces: w, Recall: sem.engine,
-			Owns: func(workspace string) bool { return slices.Contains(cfg.own, workflows.Shard(workspace, cfg.Shards)) },
+			Owns: cfg.owns,
 		}, c.client)
 		if err != nil {
 			return err

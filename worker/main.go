@@ -13,6 +13,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -79,8 +81,17 @@ func newLogger(cfg Config, w io.Writer) *slog.Logger {
 }
 
 // serve runs the worker until the context ends, a signal comes, or a part
-// fails.
-func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) error {
+// fails. While another worker serves one of its shards it stands by.
+func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) (err error) {
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	shards, err := takeLocks(ctx, cfg, log)
+	if err != nil || shards == nil {
+		return err
+	}
+	// Last of all: until then the files may still be written.
+	defer func() { err = errors.Join(err, shards.release()) }()
+
 	app := fx.New(wiring(cfg, stdout, log))
 	if err := app.Err(); err != nil {
 		return unwrapFx(err)
@@ -88,6 +99,10 @@ func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) 
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := app.Start(startCtx); err != nil {
+		if ctx.Err() != nil {
+			log.Info("stopped while starting")
+			return nil
+		}
 		return unwrapFx(err)
 	}
 	var code int
@@ -120,14 +135,14 @@ func unwrapFx(err error) error {
 }
 
 // wiring is the whole application. Hooks start in the order of dependence:
-// locks, engine, store, client, workers, gateway, announcement; they stop in reverse.
+// engine, store, client, workers, gateway, announcement; they stop in reverse.
 func wiring(cfg Config, stdout io.Writer, log *slog.Logger) fx.Option {
 	return fx.Options(
 		fx.Supply(cfg),
 		fx.Provide(
 			func() *slog.Logger { return log },
 			func() io.Writer { return stdout },
-			newLocks, newKeys, newTelemetry, newSemantics, newConnection, newWorkspaces, newWorkers, newJudging, newReferrals, newGateway, newAnnouncement, newTour,
+			newKeys, newTelemetry, newSemantics, newConnection, newWorkspaces, newWorkers, newJudging, newReferrals, newGateway, newAnnouncement, newTour,
 		),
 		fx.Invoke(func(*referrals, *announcement, *tour) {}),
 		fx.StartTimeout(startTimeout), fx.StopTimeout(stopTimeout),

@@ -1,68 +1,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"time"
 
-	"github.com/gofrs/flock"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
 
-	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/fault"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
 	"github.com/polyphony-memory/polyphony/recall/embedding"
-	"github.com/polyphony-memory/polyphony/worker/engine"
 	"github.com/polyphony-memory/polyphony/worker/telemetry"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 	"github.com/polyphony-memory/polyphony/workflows/seal"
 )
 
-// locks keeps two workers from serving one shard of a data folder at once.
-type locks struct{ held []*flock.Flock }
-
-func newLocks(lc fx.Lifecycle, cfg Config) *locks {
-	l := &locks{}
-	lc.Append(fx.StartStopHook(func(context.Context) error { return l.take(cfg) }, func(context.Context) error { return l.release() }))
-	return l
-}
-
-func (l *locks) take(cfg Config) error {
-	dir := filepath.Join(cfg.Data, "shards")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return record.Wrap(record.Unavailable, err, "the data folder %s cannot be made", cfg.Data)
-	}
-	for _, shard := range cfg.own {
-		f := flock.New(filepath.Join(dir, fmt.Sprintf("%d.lock", shard)), flock.SetPermissions(0o600))
-		ok, err := f.TryLock()
-		if err != nil || !ok {
-			return errors.Join(record.Wrap(record.Unavailable, err, "another worker serves shard %d of the data folder %s", shard, cfg.Data), l.release())
-		}
-		l.held = append(l.held, f)
-	}
-	return nil
-}
-
-func (l *locks) release() error {
-	var err error
-	for _, f := range l.held {
-		err = errors.Join(err, f.Unlock())
-	}
-	l.held = nil
-	return err
+// embedded is an engine inside this process.
+type embedded interface {
+	Address() string
+	Namespace() string
+	UIAddress() string
+	// Failed delivers at most one error, after which the engine is of no use.
+	Failed() <-chan error
+	Stop(context.Context) error
 }
 
 // newKeys opens the keys that seal what the engine stores.
@@ -87,11 +57,11 @@ type connection struct {
 	log    *slog.Logger
 	keys   *seal.Ring
 	tell   *telemetry.Telemetry
-	engine *engine.Engine
+	engine embedded
 	client client.Client
 }
 
-func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, _ *locks, keys *seal.Ring, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) *connection {
+func newConnection(lc fx.Lifecycle, stop fx.Shutdowner, keys *seal.Ring, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) *connection {
 	c := &connection{cfg: cfg, log: log, keys: keys, tell: tell}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) error { return c.start(ctx, stop) }, c.stop))
 	return c
@@ -111,7 +81,7 @@ func (c *connection) start(ctx context.Context, stop fx.Shutdowner) error {
 		return record.Wrap(record.Unavailable, err, "the engine at %s cannot be reached", opts.HostPort)
 	}
 	if c.engine == nil {
-		c.addSearchAttributes(ctx, opts.Namespace)
+		c.addSearchAttributes(ctx, cmp.Or(opts.Namespace, client.DefaultNamespace))
 	}
 	return nil
 }
@@ -121,11 +91,9 @@ func (c *connection) options(ctx context.Context, stop fx.Shutdowner) (client.Op
 	if locate.External(c.cfg.lookup) {
 		return locate.Options(c.cfg.Data, c.cfg.lookup)
 	}
-	e, err := engine.Start(ctx, engine.Config{
-		Dir: filepath.Join(c.cfg.Data, "engine"), Port: c.cfg.Port, UIPort: c.cfg.UIPort, Logger: c.log,
-	})
+	e, err := startEmbedded(ctx, c.cfg, c.log)
 	if err != nil {
-		return client.Options{}, 0, record.Wrap(record.Unavailable, err, "the embedded engine cannot be started")
+		return client.Options{}, 0, err
 	}
 	c.engine = e
 	go func() {
@@ -226,11 +194,11 @@ func logModel(log *slog.Logger, id string) {
 	log.Info("embedding model", "id", id)
 }
 
-func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
+func newWorkspaces(lc fx.Lifecycle, sem semantics, j *judging, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (*memory.Workspaces, error) {
 	_, id := inUse(sem.keeper.Model())
 	opts := memory.Options{
 		Now: fault.Clock(), Log: log, VectorIndex: cfg.index, Embedding: id, Embed: sem.embedder.EmbedText,
-		OnQueued: sem.embedder.Queued, Observer: tell,
+		OnQueued: sem.embedder.Queued, Observer: tell, Owns: cfg.owns,
 	}
 	if j.client != nil {
 		opts.OnSuspected = j.suspected
@@ -241,6 +209,13 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, tell *t
 	}
 	if err != nil {
 		return nil, err
+	}
+	strays, err := w.Strays()
+	if err != nil {
+		return nil, err
+	}
+	if len(strays) > 0 {
+		log.Warn("workspaces lie here whose shards this worker does not serve; move them to the worker that does", "number", len(strays), "first", strays[0], "shard", workflows.Shard(strays[0], cfg.Shards))
 	}
 	lc.Append(fx.StopHook(w.Close))
 	// What an earlier run, or an earlier model, left in the queues of workspaces
@@ -264,57 +239,6 @@ func newWorkspaces(lc fx.Lifecycle, _ *locks, sem semantics, j *judging, tell *t
 		return queueAll()
 	}, sem.embedder.Stop))
 	return w, nil
-}
-
-// workers are the Temporal workers of the owned shards.
-type workers struct{ running []worker.Worker }
-
-func newWorkers(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, w *memory.Workspaces, sem semantics, j *judging, cfg Config, log *slog.Logger) *workers {
-	ws := &workers{}
-	lc.Append(fx.StartStopHook(func(context.Context) error {
-		all := []any{
-			&activities.Store{Workspaces: w},
-			&activities.Reader{Workspaces: w, Recall: sem.engine, Keeper: sem.keeper},
-			&activities.Embedding{Workspaces: w, Embedder: sem.embedder, Keeper: sem.keeper},
-			&activities.Upkeep{Workspaces: w, Runs: workflows.NewClient(c.client, cfg.Shards)},
-			&activities.Judge{Workspaces: w, Client: j.client},
-		}
-		for _, shard := range cfg.own {
-			tw := worker.New(c.client, workflows.ShardQueue(shard), worker.Options{
-				Interceptors:                            []interceptor.WorkerInterceptor{c.tell.Activities()},
-				WorkerStopTimeout:                       workerStopTimeout,
-				MaxConcurrentActivityExecutionSize:      8,
-				MaxConcurrentLocalActivityExecutionSize: 256,
-				MaxConcurrentWorkflowTaskPollers:        8,
-				// Heartbeats carry what the command line shows as progress.
-				MaxHeartbeatThrottleInterval: time.Second,
-				DeploymentOptions: worker.DeploymentOptions{
-					// Reported only: two versions cannot own one file side by
-					// side, so runs are never pinned to one.
-					Version: worker.WorkerDeploymentVersion{DeploymentName: "polyphony", BuildID: buildID()},
-				},
-				OnFatalError: func(err error) {
-					log.Error("a worker failed", "queue", workflows.ShardQueue(shard), "error", err)
-					_ = stop.Shutdown(fx.ExitCode(record.ExitUnavailable))
-				},
-			})
-			workflows.Register(tw)
-			for _, a := range all {
-				tw.RegisterActivity(a)
-			}
-			if err := tw.Start(); err != nil {
-				return record.Wrap(record.Unavailable, err, "the worker of shard %d cannot be started", shard)
-			}
-			ws.running = append(ws.running, tw)
-		}
-		return nil
-	}, func(context.Context) error {
-		for _, tw := range ws.running {
-			tw.Stop()
-		}
-		return nil
-	}))
-	return ws
 }
 
 // buildID names the program's version: the revision it was built from.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,6 +55,8 @@ type start struct {
 	domain   string
 	reuse    enumspb.WorkflowIdReusePolicy
 	summary  string
+	// queue is the task queue; "" is that of the workspace.
+	queue string
 }
 
 func (c *Client) options(s start) client.StartWorkflowOptions {
@@ -65,7 +68,7 @@ func (c *Client) options(s start) client.StartWorkflowOptions {
 		attributes = append(attributes, AttributeDomain.ValueSet(s.domain))
 	}
 	return client.StartWorkflowOptions{
-		ID: s.id, TaskQueue: TaskQueue(s.caller.Workspace, c.shards),
+		ID: s.id, TaskQueue: cmp.Or(s.queue, TaskQueue(s.caller.Workspace, c.shards)),
 		WorkflowIDReusePolicy: s.reuse, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 		StaticSummary:         s.summary,
@@ -406,9 +409,17 @@ func (c *Client) ReferSuspicions(ctx context.Context, caller record.Caller) erro
 	return FromTemporal(err)
 }
 
+// maintenanceQueue is where work runs that nobody waits for by the millisecond.
+func (c *Client) maintenanceQueue(caller record.Caller) string {
+	return MaintenanceQueue(Shard(caller.Workspace, c.shards))
+}
+
 func maintenance[Out, P any](ctx context.Context, c *Client, kind string, workflow any, caller record.Caller, in any, onProgress func(P)) (Out, error) {
 	id := MaintenanceID(kind, caller.Workspace)
-	s := start{id: id, workflow: workflow, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}
+	s := start{
+		id: id, workflow: workflow, caller: caller, queue: c.maintenanceQueue(caller), summary: kind,
+		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}
 	if onProgress == nil {
 		return run[Out](ctx, c, s, in)
 	}
@@ -444,10 +455,4 @@ func watched[Out any](ctx context.Context, c *Client, s start, in any, look func
 			look()
 		}
 	}
-}
-
-// Workspaces lists the workspaces of the shard that serves the caller's
-// workspace.
-func (c *Client) Workspaces(ctx context.Context, caller record.Caller) ([]string, error) {
-	return ReadAll[string](ctx, c, record.ReadMemory{Caller: caller, What: record.ReadWorkspaces})
 }

@@ -103,6 +103,11 @@ func Shard(workspace string, shards int) int {
 // ShardQueue returns the task queue of one shard.
 func ShardQueue(shard int) string { return fmt.Sprintf("memory-%d", shard) }
 
+// MaintenanceQueue returns the second task queue of one shard: maintenance,
+// imports and changes of the model run there, a few at a time, so that calls
+// that somebody waits for never stand behind them.
+func MaintenanceQueue(shard int) string { return ShardQueue(shard) + "-maintenance" }
+
 // TaskQueue returns the task queue that serves a workspace.
 func TaskQueue(workspace string, shards int) string { return ShardQueue(Shard(workspace, shards)) }
 
@@ -128,6 +133,10 @@ func MaintenanceID(kind, workspace string) string { return kind + "/" + workspac
 // ModelID returns the id of the runs that change the embedding model of the
 // worker that serves a shard: one at a time.
 func ModelID(shard int) string { return fmt.Sprintf("model/%d", shard) }
+
+// ShardID returns the id of the run by which a shard shows that its worker
+// answers.
+func ShardID(shard int) string { return fmt.Sprintf("shard/%d", shard) }
 
 // maxSegment keeps ids well below the 255 bytes that some of the engine's
 // stores cap them at.

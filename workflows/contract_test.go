@@ -22,6 +22,8 @@ func TestIDs(t *testing.T) {
 		TaskQueue("anything", 1):                                          "memory-0",
 		LedgerKey("propose-fact/w/k", "write"):                            "propose-fact/w/k#write",
 		MeetingID("w", "جلسه هفتگی", 1)[:len("meeting/w/h.")]:             "meeting/w/h.",
+		MaintenanceQueue(7):                                               "memory-7-maintenance",
+		ShardID(7):                                                        "shard/7",
 	} {
 		if got != want {
 			t.Errorf("id %q, want %q", got, want)

@@ -53,7 +53,7 @@ func (c *Client) EmbeddingModel(ctx context.Context, caller record.Caller) (reco
 
 func (c *Client) modelChange(kind string, workflow any, caller record.Caller) start {
 	return start{
-		id: ModelID(Shard(caller.Workspace, c.shards)), workflow: workflow, caller: caller,
+		id: ModelID(Shard(caller.Workspace, c.shards)), workflow: workflow, caller: caller, queue: c.maintenanceQueue(caller),
 		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind,
 	}
 }

@@ -31,7 +31,7 @@ func (c *Client) BeginImport(ctx context.Context, caller record.Caller, source s
 	caller.Key = ""
 	i := &Import{client: c, input: ImportInput{Caller: caller, Source: source}}
 	i.start = start{
-		id: ID(record.KindImportFacts, caller.Workspace, source), workflow: ImportFacts, caller: caller,
+		id: ID(record.KindImportFacts, caller.Workspace, source), workflow: ImportFacts, caller: caller, queue: c.maintenanceQueue(caller),
 		reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY, summary: record.KindImportFacts,
 	}
 	if err := caller.Check(); err != nil {

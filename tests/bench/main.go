@@ -1,8 +1,11 @@
-// Bench measures polyphony and prints the tables of docs/benchmarks.md:
+// Bench measures polyphony and prints the tables of docs/benchmarks.md and docs/scale.md:
 //
 //	go run ./tests/bench store  [--facts N] [--dir DIR]
 //	go run ./tests/bench engine [--facts N] [--dir DIR]
 //	go run ./tests/bench recall [--facts N] [--dir DIR] [--vector-index memory|file|none] [--json]
+//	go run ./tests/bench start
+//	go run ./tests/bench calls
+//	go run ./tests/bench scale  [--workspaces N] [--facts N] [--dir DIR]
 //
 // It never asserts; a number depends on the machine, a ratio less so.
 package main
@@ -18,6 +21,9 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 )
 
+// measurements are what can be asked for.
+const measurements = "store, engine, recall, start, calls or scale"
+
 func main() {
 	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -27,10 +33,11 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to measure: store, engine or recall")
+		return fmt.Errorf("say what to measure: %s", measurements)
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	facts := flags.Int("facts", 100000, "the largest number of facts")
+	workspaces := flags.Int("workspaces", 2000, "the workspaces of scale")
 	dir := flags.String("dir", "", "folder for the files (default a temporary one); the disk decides what a sync costs; recall uses again what it finds there")
 	index := flags.String("vector-index", "", "recall: what finds the nearest vectors (default memory)")
 	asJSON := flags.Bool("json", false, "recall: print JSON instead of tables")
@@ -62,8 +69,14 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return benchRecall(ctx, *dir, sizes, memory.Options{VectorIndex: i}, *asJSON)
+	case "start":
+		return benchStart(ctx, *dir)
+	case "calls":
+		return benchCalls(ctx, *dir)
+	case "scale":
+		return benchScale(ctx, *dir, *workspaces, *facts)
 	}
-	return fmt.Errorf("unknown measurement %q: store, engine or recall", args[0])
+	return fmt.Errorf("unknown measurement %q: %s", args[0], measurements)
 }
 
 // percentile returns the p-th percentile, 0 to 100, of the samples.

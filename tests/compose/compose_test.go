@@ -115,6 +115,16 @@ func TestWorkers(t *testing.T) {
 			t.Fatalf("%s: --shards %q, %v; the others %d", name, flags["--shards"], err, shards)
 		}
 		shards = n
+		// A worker must not be ill because another is, nor well while one of its
+		// own shards is not.
+		if want := []string{"CMD", "/starter", "health", "--shards", flags["--own"], "--timeout", "4s"}; w.HealthCheck == nil || !slices.Equal(w.HealthCheck.Test, want) {
+			t.Errorf("%s: health check %v, want %q", name, w.HealthCheck, want)
+		} else if time.Duration(*w.HealthCheck.Timeout) <= 4*time.Second {
+			t.Errorf("%s: the check is killed after %v, before it can say what is wrong", name, w.HealthCheck.Timeout)
+		}
+		if environment(w, "POLYPHONY_SHARDS") != flags["--shards"] {
+			t.Errorf("%s: --shards %s, but the check counts %s", name, flags["--shards"], environment(w, "POLYPHONY_SHARDS"))
+		}
 		for _, shard := range ownRange(t, flags["--own"]) {
 			if other, taken := owner[shard]; taken {
 				t.Errorf("shard %d is owned by %s and %s", shard, other, name)
@@ -317,6 +327,9 @@ func TestDockerfile(t *testing.T) {
 	}
 	if !bytes.Contains(content, []byte("CGO_ENABLED=0")) {
 		t.Error("the binaries are not static")
+	}
+	if !bytes.Contains(content, []byte("go build -tags cluster ")) {
+		t.Error("the worker is built with the embedded server, which it never starts here")
 	}
 	// A room that is made but not copied would be missed only when the image is built.
 	for _, room := range []string{"memory", "recall", "dispatch", "activities", "workflows", "gateway", "worker", "starter"} {

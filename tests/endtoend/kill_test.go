@@ -403,19 +403,6 @@ func TestShards(t *testing.T) {
 // TestRefusedStarts are starts that must not succeed.
 func TestRefusedStarts(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir())
-	second := spawn(t, p.data)
-	if code := second.wait(time.Minute); code != record.ExitUnavailable {
-		t.Errorf("a second worker on the folder ends with %d, want %d", code, record.ExitUnavailable)
-	}
-	if log := second.stderr.String(); !strings.Contains(log, "Unavailable") || !strings.Contains(log, "another worker serves shard 0") {
-		t.Errorf("a second worker on the folder says %q", log)
-	}
-	must[record.ProposeFactResult](t)(p.client().ProposeFact(timed(t), record.ProposeFact{Caller: caller("first"), Domain: "infra", Topic: "light", Content: "The lighthouse is lit"}))
-	if w, err := os.ReadFile(filepath.Join(p.data, "worker.json")); err != nil || !strings.Contains(string(w), strconv.Itoa(p.cmd.Process.Pid)) {
-		t.Errorf("the first worker's announcement is gone: %s, %v", w, err)
-	}
-
 	for _, args := range [][]string{
 		{"--nonsense"},
 		{"--log-level", "loud"},

@@ -144,15 +144,21 @@ func announced(t testing.TB, p *process) *process {
 		w, err := locate.Announced(data)
 		return err == nil && w.PID == p.cmd.Process.Pid
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	p.connect()
+	return p
+}
+
+// connect gives the process a client, once it has announced itself.
+func (p *process) connect() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	var err error
-	p.temporal, p.shards, err = locate.Connect(ctx, data, noEnvironment, slog.New(slog.DiscardHandler))
+	p.temporal, p.shards, err = locate.Connect(ctx, p.data, noEnvironment, slog.New(slog.DiscardHandler))
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	t.Cleanup(p.temporal.Close)
-	return p
+	p.t.Cleanup(p.temporal.Close)
 }
 
 // client is the typed client of this run of the worker.

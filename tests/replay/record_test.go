@@ -143,21 +143,24 @@ func startRecorder(t *testing.T) *recorder {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.workspaces.Close() })
-	w := worker.New(tc, workflows.ShardQueue(0), worker.Options{
-		Identity:            "recorder",
-		DeploymentOptions:   worker.DeploymentOptions{Version: worker.WorkerDeploymentVersion{DeploymentName: "recorder", BuildID: "recorder"}},
-		WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
-	})
-	workflows.Register(w)
-	w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
-	w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
-	w.RegisterActivity(&activities.Upkeep{Workspaces: r.workspaces, Runs: r.client})
-	w.RegisterActivity(r.model)
-	w.RegisterActivity(&activities.Judge{Workspaces: r.workspaces, Client: stubJudge(t)})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
+	judge := stubJudge(t)
+	for _, queue := range []string{workflows.ShardQueue(0), workflows.MaintenanceQueue(0)} {
+		w := worker.New(tc, queue, worker.Options{
+			Identity:            "recorder",
+			DeploymentOptions:   worker.DeploymentOptions{Version: worker.WorkerDeploymentVersion{DeploymentName: "recorder", BuildID: "recorder"}},
+			WorkflowPanicPolicy: worker.FailWorkflow, MaxConcurrentLocalActivityExecutionSize: 64,
+		})
+		workflows.Register(w)
+		w.RegisterActivity(&activities.Store{Workspaces: r.workspaces})
+		w.RegisterActivity(&activities.Reader{Workspaces: r.workspaces, Recall: recall.NewEngine(nil)})
+		w.RegisterActivity(&activities.Upkeep{Workspaces: r.workspaces, Runs: r.client})
+		w.RegisterActivity(r.model)
+		w.RegisterActivity(&activities.Judge{Workspaces: r.workspaces, Client: judge})
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Stop)
 	}
-	t.Cleanup(w.Stop)
 	return r
 }
 

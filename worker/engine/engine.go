@@ -14,6 +14,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/temporal"
 
@@ -52,6 +53,8 @@ const (
 type Config struct {
 	// Dir is the folder of the engine's file, made when missing.
 	Dir string
+	// Database is where the engine keeps its runs in place of a file; Dir is then of no use.
+	Database *Database
 	// Host is the loopback address to listen on; default [DefaultHost]. Anything else is refused: the engine
 	// asks nobody who they are.
 	Host string
@@ -80,16 +83,27 @@ type Config struct {
 	dynamic     dynamicconfig.StaticClient
 }
 
+// Database is a database server that holds an engine's runs. Its schemas must be there, and the program must have
+// linked the server's plug-in for it.
+type Database struct {
+	// Main holds the runs, Visibility what they are found by.
+	Main, Visibility *config.SQL
+	// HistoryShards is the number of the server's own shards, fixed when the database is first used.
+	HistoryShards int32
+}
+
 // withDefaults returns c completed, or what is wrong with it.
 func (c Config) withDefaults() (Config, error) {
-	if c.Dir == "" {
-		return c, errors.New("engine: no folder given")
+	if c.Database == nil {
+		if c.Dir == "" {
+			return c, errors.New("engine: no folder given")
+		}
+		dir, err := filepath.Abs(c.Dir)
+		if err != nil {
+			return c, fmt.Errorf("engine: folder: %w", err)
+		}
+		c.Dir = dir
 	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return c, fmt.Errorf("engine: folder: %w", err)
-	}
-	c.Dir = dir
 	switch c.Host {
 	case "", "localhost":
 		c.Host = DefaultHost
@@ -141,7 +155,7 @@ type Engine struct {
 
 	server temporal.Server
 	ui     *webUI
-	file   *file
+	file   *file // nil on a database server.
 	failed *failure
 
 	stopOnce sync.Once
@@ -192,17 +206,21 @@ func start(ctx context.Context, cfg Config) (_ *Engine, err error) {
 		return nil, ctx.Err()
 	}
 
-	f, err := openFile(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.close())
+	var f *file
+	database := cfg.Database
+	if database == nil {
+		if f, err = openFile(ctx, cfg); err != nil {
+			return nil, err
 		}
-	}()
-	if err := f.createNamespace(cfg); err != nil {
-		return nil, err
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, f.close())
+			}
+		}()
+		if err := f.createNamespace(cfg); err != nil {
+			return nil, err
+		}
+		database = f.database()
 	}
 
 	var uiListener net.Listener
@@ -219,7 +237,7 @@ func start(ctx context.Context, cfg Config) (_ *Engine, err error) {
 	}
 
 	e := &Engine{namespace: cfg.Namespace, file: f, stopped: make(chan struct{})}
-	if err := e.startServer(ctx, cfg); err != nil {
+	if err := e.startServer(ctx, cfg, database); err != nil {
 		return nil, err
 	}
 	if err = e.await(ctx, cfg); err == nil && uiListener != nil {
@@ -238,7 +256,7 @@ func start(ctx context.Context, cfg Config) (_ *Engine, err error) {
 }
 
 // startServer builds and starts the server, with other free ports when one was taken between choosing and binding.
-func (e *Engine) startServer(ctx context.Context, cfg Config) error {
+func (e *Engine) startServer(ctx context.Context, cfg Config, database *Database) error {
 	for attempt := 1; ; attempt++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -252,7 +270,7 @@ func (e *Engine) startServer(ctx context.Context, cfg Config) error {
 		logger := newServerLog(cfg.Logger, cfg.LogLevel, failed)
 		var server temporal.Server
 		err = guard(failed, func() (err error) {
-			server, err = newServer(cfg, ports, e.file.store, logger)
+			server, err = newServer(cfg, ports, database, logger)
 			return err
 		})
 		if err == nil {
@@ -301,7 +319,10 @@ func (e *Engine) Stop(ctx context.Context) error {
 			if e.ui != nil {
 				errs = append(errs, e.ui.stop(ctx))
 			}
-			errs = append(errs, guard(e.failed, e.server.Stop), e.file.close())
+			errs = append(errs, guard(e.failed, e.server.Stop))
+			if e.file != nil {
+				errs = append(errs, e.file.close())
+			}
 			e.stopErr = errors.Join(errs...)
 		}()
 	})

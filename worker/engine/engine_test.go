@@ -314,7 +314,7 @@ func TestNewServer_PortTakenMeanwhile(t *testing.T) {
 	logger := newServerLog(slog.New(slog.DiscardHandler), cfg.LogLevel, failed)
 	var server temporal.Server
 	err = guard(failed, func() (err error) {
-		server, err = newServer(cfg, p, f.store, logger)
+		server, err = newServer(cfg, p, f.database(), logger)
 		return err
 	})
 	if err == nil {

@@ -125,6 +125,11 @@ func (f *file) createNamespace(cfg Config) error {
 	return nil
 }
 
+// database is the file as what the server keeps its runs in.
+func (f *file) database() *Database {
+	return &Database{Main: f.store, Visibility: f.store, HistoryShards: 1} // Fixed for the life of a file.
+}
+
 // close folds the write-ahead log into the file and gives the folder back. It may be called again.
 func (f *file) close() error {
 	f.closeOnce.Do(func() {

@@ -19,11 +19,11 @@ import (
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/membership/static"
-	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // pollRate is how often a second a queue of the one history shard is read. The server's 20 is meant for thousands of
@@ -33,6 +33,11 @@ const pollRate = 2000
 // persistenceRate lifts the limits that protect a shared database; the file protects itself by having one writer.
 const persistenceRate = 50_000
 
+// cachedRuns is how many runs the server keeps in memory, open or closed, for an hour each. Ours are closed after
+// milliseconds, and one takes about 23 kB: at the server's default of 128,000 a worker that is called 35 times a second
+// would grow by 3 GB.
+const cachedRuns = 1024
+
 // dynamicConfig is what differs from the server's defaults.
 func dynamicConfig() dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
@@ -41,10 +46,12 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollRate,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollRate,
 
-		dynamicconfig.FrontendPersistenceMaxQPS.Key(): persistenceRate,
-		dynamicconfig.HistoryPersistenceMaxQPS.Key():  persistenceRate,
-		dynamicconfig.MatchingPersistenceMaxQPS.Key(): persistenceRate,
-		dynamicconfig.WorkerPersistenceMaxQPS.Key():   persistenceRate,
+		dynamicconfig.FrontendPersistenceMaxQPS.Key():    persistenceRate,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():     persistenceRate,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key():    persistenceRate,
+		dynamicconfig.WorkerPersistenceMaxQPS.Key():      persistenceRate,
+		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): cachedRuns,
+
 		// Listing runs for a person is no load here; the default is ten calls a second.
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 200,
 
@@ -62,8 +69,14 @@ func dynamicConfig() dynamicconfig.StaticClient {
 	}
 }
 
+// Names of the two stores in the server's own configuration.
+const (
+	mainStore       = "main"
+	visibilityStore = "visibility"
+)
+
 // newServer wires the server's four services on loopback; nothing runs yet.
-func newServer(cfg Config, p ports, store *config.SQL, logger log.Logger) (temporal.Server, error) {
+func newServer(cfg Config, p ports, database *Database, logger log.Logger) (temporal.Server, error) {
 	address := func(port int) string { return net.JoinHostPort(cfg.Host, strconv.Itoa(port)) }
 	service := func(port int) config.Service {
 		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: cfg.Host}}
@@ -74,10 +87,12 @@ func newServer(cfg Config, p ports, store *config.SQL, logger log.Logger) (tempo
 			Membership: config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: cfg.Host},
 		},
 		Persistence: config.Persistence{
-			DefaultStore:     sqliteplugin.PluginName,
-			VisibilityStore:  sqliteplugin.PluginName,
-			NumHistoryShards: 1, // Fixed for the life of a file.
-			DataStores:       map[string]config.DataStore{sqliteplugin.PluginName: {SQL: store}},
+			DefaultStore:     mainStore,
+			VisibilityStore:  visibilityStore,
+			NumHistoryShards: database.HistoryShards,
+			DataStores: map[string]config.DataStore{
+				mainStore: {SQL: database.Main}, visibilityStore: {SQL: database.Visibility},
+			},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10,
@@ -145,6 +160,11 @@ func (e *Engine) await(ctx context.Context, cfg Config) error {
 	}); err != nil {
 		return fmt.Errorf("engine: wait for the frontend: %w", err)
 	}
+	if cfg.Database != nil {
+		if err := until(ctx, func() error { return registerNamespace(ctx, frontend, cfg) }); err != nil {
+			return fmt.Errorf("engine: register namespace %q: %w", cfg.Namespace, err)
+		}
+	}
 	if err := until(ctx, func() error {
 		_, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: cfg.Namespace}, wait)
 		return err
@@ -168,6 +188,17 @@ func (e *Engine) await(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("engine: wait for the history shard: %w", err)
 	}
 	return nil
+}
+
+// registerNamespace makes the namespace unless it exists. A file has it before the server starts.
+func registerNamespace(ctx context.Context, frontend workflowservice.WorkflowServiceClient, cfg Config) error {
+	_, err := frontend.RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: cfg.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(cfg.Retention),
+	})
+	if _, ok := errors.AsType[*serviceerror.NamespaceAlreadyExists](fromStatus(err)); ok {
+		return nil
+	}
+	return err
 }
 
 // addSearchAttributes registers those that a namespace made by an earlier version lacks.

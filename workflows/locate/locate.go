@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -181,20 +180,6 @@ func Options(data string, lookup func(string) (string, bool)) (opts client.Optio
 	}
 	w, err := Announced(data)
 	return client.Options{HostPort: w.Address, Namespace: w.Namespace}, w.Shards, err
-}
-
-// EnvironmentShards returns the number of shards that the environment names; 1
-// when it names none.
-func EnvironmentShards(lookup func(string) (string, bool)) (int, error) {
-	v, ok := lookup(EnvShards)
-	if !ok || v == "" {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > 4096 {
-		return 0, record.Errorf(record.InvalidArgument, EnvShards, "the shards are a number of 1 to 4096")
-	}
-	return n, nil
 }
 
 // environment adapts a look-up function to Temporal's library.

@@ -40,6 +40,9 @@ type backend interface {
 	Notes(ctx context.Context, caller record.Caller) (record.Notes, error)
 	Health(ctx context.Context, caller record.Caller, deep bool) (record.Health, error)
 	Workspaces(ctx context.Context, caller record.Caller) ([]string, error)
+	// CheckShards asks the workers of some shards, like 0-7, whether they answer;
+	// "" is all. It returns which they are.
+	CheckShards(ctx context.Context, shards string) ([]int, error)
 	ConsolidateMemory(context.Context, record.Consolidate, func(workflows.MaintenanceProgress)) (record.ConsolidationReport, error)
 	HarmonizeMemory(context.Context, record.Harmonize, func(workflows.MaintenanceProgress)) (record.HarmonizationReport, error)
 	BackfillEmbeddings(context.Context, record.Backfill, func(workflows.BackfillProgress)) (record.BackfillReport, error)
@@ -74,6 +77,7 @@ type dialer func(ctx context.Context, data string, lookup func(string) (string, 
 type engine struct {
 	*workflows.Client
 	conn   client.Client
+	shards int
 	folder string
 	lookup func(string) (string, bool)
 }
@@ -101,11 +105,19 @@ func dialEngine(ctx context.Context, data string, lookup func(string) (string, b
 	if err != nil {
 		return nil, err
 	}
-	return engine{workflows.NewClient(conn, shards).WithKeys(keys), conn, folder, lookup}, nil
+	return engine{Client: workflows.NewClient(conn, shards).WithKeys(keys), conn: conn, shards: shards, folder: folder, lookup: lookup}, nil
 }
 
 func (e engine) ReadPage(ctx context.Context, in record.ReadMemory) (record.Page[json.RawMessage], error) {
 	return workflows.ReadPage[json.RawMessage](ctx, e.Client, in)
+}
+
+func (e engine) CheckShards(ctx context.Context, shards string) ([]int, error) {
+	asked, err := locate.ParseShards("shards", shards, e.shards)
+	if err != nil {
+		return nil, err
+	}
+	return asked, e.Client.CheckShards(ctx, asked)
 }
 
 func (e engine) BeginImport(ctx context.Context, caller record.Caller, source string) (importer, workflows.ImportState, error) {

@@ -126,6 +126,9 @@ func (f *fake) Health(_ context.Context, caller record.Caller, deep bool) (recor
 func (f *fake) Workspaces(_ context.Context, caller record.Caller) ([]string, error) {
 	return answer[[]string](f, "Workspaces", record.ReadMemory{Caller: caller, What: record.ReadWorkspaces})
 }
+func (f *fake) CheckShards(_ context.Context, shards string) ([]int, error) {
+	return answer[[]int](f, "CheckShards", shards)
+}
 func (f *fake) ConsolidateMemory(ctx context.Context, in record.Consolidate, _ func(workflows.MaintenanceProgress)) (record.ConsolidationReport, error) {
 	if _, bounded := ctx.Deadline(); bounded {
 		return record.ConsolidationReport{}, errors.New("consolidation must not be bounded by default")

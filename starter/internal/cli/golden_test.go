@@ -151,6 +151,7 @@ func TestRun_golden(t *testing.T) {
 		"health-model": {[]string{"health"}, "Health", record.Health{Workspace: "default", OK: true, Problems: []string{}, SchemaVersion: 1, FactsTotal: 5, FactsActive: 3, Indexed: 5,
 			Embedded: 2, EmbeddingQueue: 1, Model: "all-MiniLM-L6-v2@0123456789ab", VectorIndex: "memory", VectorsIndexed: 2}, nil},
 		"health-bad":      {[]string{"health"}, "Health", record.Health{Workspace: "default", Problems: []string{"page 3 is damaged"}}, nil},
+		"health-shards":   {[]string{"health", "--shards", "0,3"}, "CheckShards", []int{0, 3}, nil},
 		"workspaces":      {[]string{"workspaces"}, "Workspaces", []string{"default", "shop"}, nil},
 		"workspaces-none": {[]string{"workspaces"}, "Workspaces", []string(nil), nil},
 		"export":          {[]string{"export"}, "Health", record.Health{FactsTotal: 5, FactsActive: 3, Policies: 1}, map[record.ReadKind][]any{record.ReadFacts: {redis7, persian}}},

@@ -123,6 +123,8 @@ func TestRun_requests(t *testing.T) {
 		"episode add":       {[]string{"episode", "add", "order-7", "We need two crates", "--as", "user"}, "", record.AppendEpisode{Caller: cli, TaskID: "order-7", EpisodeRole: "user", Content: "We need two crates"}},
 		"episode search":    {[]string{"episode", "search", "crates", "--task", "order-7", "--limit", "3"}, "", record.ReadMemory{Caller: cli, What: record.ReadEpisodes, TaskID: "order-7", Query: "crates", Limit: 3}},
 		"health":            {[]string{"health", "--deep"}, "", record.ReadMemory{Caller: cli, What: record.ReadHealth, All: true}},
+		"health of shards":  {[]string{"health", "--shards", "0-7"}, "", "0-7"},
+		"health of all":     {[]string{"health", "--shards", ""}, "", ""},
 		"workspaces":        {[]string{"workspaces"}, "", record.ReadMemory{Caller: cli, What: record.ReadWorkspaces}},
 	} {
 		t.Run(name, func(t *testing.T) {

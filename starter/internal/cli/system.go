@@ -13,10 +13,17 @@ import (
 
 func (a *app) health() *cobra.Command {
 	var deep bool
+	var shards string
 	c := &cobra.Command{
 		Use: "health", Short: "Show the state of the workspace's file, index and queue", Args: positional(),
-		Long: "health asks the worker for the state of the workspace. Without a workspace named, it is enough that the worker\nanswers: a worker that holds no default workspace yet is well.",
+		Long: "health asks the worker for the state of the workspace. Without a workspace named, it is enough that the worker\nanswers: a worker that holds no default workspace yet is well.\nWith --shards it asks the workers of those shards whether they answer, and nothing about a workspace.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("shards") {
+				if deep {
+					return usage("deep", "the pages of a file are checked for a workspace, not for shards")
+				}
+				return a.checkShards(cmd.Context(), shards)
+			}
 			out, err := call(cmd.Context(), a, func(ctx context.Context, b backend) (record.Health, error) { return b.Health(ctx, a.reader(), deep) })
 			if record.ErrorCode(err) == record.NotFound && !a.chosen {
 				out = record.Health{Workspace: a.caller.Workspace, OK: true, Problems: []string{}}
@@ -40,7 +47,17 @@ func (a *app) health() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&deep, "deep", false, "check every page of the file; takes longer")
+	c.Flags().StringVar(&shards, "shards", "", "ask the workers of these shards, like 0-7 or 0,3; all is \"\"")
 	return c
+}
+
+// checkShards asks the workers of some shards whether they answer.
+func (a *app) checkShards(ctx context.Context, shards string) error {
+	asked, err := call(ctx, a, func(ctx context.Context, b backend) ([]int, error) { return b.CheckShards(ctx, shards) })
+	if err != nil {
+		return err
+	}
+	return a.emit(map[string]any{"ok": true, "shards": asked}, func(o *output) { o.line("%s.", count(len(asked), "shard answers", "shards answer")) })
 }
 
 // healthReport is the health of a workspace and where its worker is.
@@ -91,7 +108,7 @@ func vectors(h record.Health) string {
 
 func (a *app) workspaces() *cobra.Command {
 	return &cobra.Command{
-		Use: "workspaces", Short: "List the workspaces of the worker that serves this one", Args: positional(),
+		Use: "workspaces", Short: "List the workspaces of all shards", Args: positional(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := call(cmd.Context(), a, func(ctx context.Context, b backend) ([]string, error) { return b.Workspaces(ctx, a.reader()) })
 			if err != nil {
