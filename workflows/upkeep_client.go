@@ -20,7 +20,7 @@ func (c *Client) BackUp(ctx context.Context, in record.BackUp) (record.Backup, e
 		return record.Backup{}, err
 	}
 	in.Key = ""
-	return run[record.Backup](ctx, c, upkeep(ID(record.KindBackUp, in.Workspace, in.Name), record.KindBackUp, BackUpWorkspace, in.Caller), in)
+	return run[record.Backup](ctx, c, c.upkeep(ID(record.KindBackUp, in.Workspace, in.Name), record.KindBackUp, BackUpWorkspace, in.Caller), in)
 }
 
 // Backups returns the names of a workspace's backups, in order.
@@ -39,7 +39,7 @@ func (c *Client) RestoreBackup(ctx context.Context, in record.RestoreBackup) (re
 		return record.Backup{}, err
 	}
 	in.Key = ""
-	out, err := run[record.Backup](ctx, c, upkeep(MaintenanceID(record.KindRestoreBackup, in.Workspace), record.KindRestoreBackup, RestoreBackup, in.Caller), in)
+	out, err := run[record.Backup](ctx, c, c.upkeep(MaintenanceID(record.KindRestoreBackup, in.Workspace), record.KindRestoreBackup, RestoreBackup, in.Caller), in)
 	if err == nil && (out.Name != in.Name || out.Workspace != in.Source()) {
 		return out, record.Errorf(record.Unavailable, "name", "another backup was being restored; ask again")
 	}
@@ -55,7 +55,7 @@ func (c *Client) Doctor(ctx context.Context, in record.Doctor) (record.DoctorRep
 		// One that repairs must not be answered by one that only looks.
 		kind += "-repair"
 	}
-	return run[record.DoctorReport](ctx, c, upkeep(MaintenanceID(kind, in.Workspace), record.KindDoctor, DoctorWorkspace, in.Caller), in)
+	return run[record.DoctorReport](ctx, c, c.upkeep(MaintenanceID(kind, in.Workspace), record.KindDoctor, DoctorWorkspace, in.Caller), in)
 }
 
 // PruneLedger forgets ledger rows of closed runs that are older than an age;
@@ -70,8 +70,8 @@ func (c *Client) PruneLedger(ctx context.Context, in record.PruneLedger, onProgr
 }
 
 // upkeep is a call whose id may be used again once its run is closed.
-func upkeep(id, kind string, workflow any, caller record.Caller) start {
-	return start{id: id, workflow: workflow, caller: caller, reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}
+func (c *Client) upkeep(id, kind string, workflow any, caller record.Caller) start {
+	return start{id: id, workflow: workflow, caller: caller, queue: c.maintenanceQueue(caller), reuse: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, summary: kind}
 }
 
 // openRunsPage is how many runs one list of the engine's holds.
