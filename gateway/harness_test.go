@@ -55,6 +55,8 @@ func (e engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	// Its own limit of three seconds is a matter of how busy the machine is.
+	env.SetTestTimeout(time.Minute)
 	workflows.Register(env)
 	env.RegisterActivity(&activities.Store{Workspaces: e.workspaces})
 	env.RegisterActivity(&activities.Reader{Workspaces: e.workspaces, Recall: recall.NewEngine(nil)})
