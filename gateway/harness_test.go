@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,8 @@ func (e engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	// Its own limit of three seconds is a matter of how busy the machine is.
+	env.SetTestTimeout(time.Minute)
 	workflows.Register(env)
 	env.RegisterActivity(&activities.Store{Workspaces: e.workspaces})
 	env.RegisterActivity(&activities.Reader{Workspaces: e.workspaces, Recall: recall.NewEngine(nil)})
@@ -86,6 +89,8 @@ type site struct {
 	tokens *tokens.File
 	server *gateway.Server
 	log    *lockedBuffer
+	// ahead is how far the stores' clock is ahead of the machine's, in nanoseconds.
+	ahead atomic.Int64
 }
 
 type lockedBuffer struct {
@@ -110,7 +115,7 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	t.Helper()
 	s := &site{t: t, data: t.TempDir(), log: &lockedBuffer{}}
 	s.tokens = tokens.Open(s.data, nil)
-	workspaces, err := memory.NewWorkspaces(s.data, memory.Options{})
+	workspaces, err := memory.NewWorkspaces(s.data, memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,16 @@ var minimal = map[string]args{
 	"list_policies": {}, "list_memory_domains": {}, "remember": {"content": "The ropes are wet"}, "record_observation": {"text": "Low tide."},
 	"get_my_notes": {}, "update_my_notes": {"text": ""}, "assemble_preamble": {}, "consolidate_memory": {}, "harmonize_memory": {},
 	"list_memory_conflicts": {}, "resolve_conflict": {"conflict_id": "nothing", "winner": "both"}, "list_beliefs": {},
+	"state_open": {"task_id": "order-7", "step": "pay"}, "state_claim": {"task_id": "order-7", "step": "pay"}, "state_commit": {"task_id": "order-7", "step": "pay"},
+	"state_list": {}, "state_read_facts": {"subject": "gateway"}, "state_append_episode": {"task_id": "order-7", "content": "Please pay."}, "state_check": {"context": []any{}},
 }
 
 // fails are the tools whose minimal arguments above the memory refuses.
 var fails = map[string]record.Code{
 	"supersede_fact":   record.SupersedeInvalid,
 	"supersede_policy": record.NotFound, "resolve_conflict": record.NotFound,
+	// Tools are listed by name: nothing was opened yet.
+	"state_claim": record.NotFound, "state_commit": record.NotFound,
 }
 
 func TestMCP_everyTool(t *testing.T) {
@@ -104,6 +108,12 @@ func TestMCP_arguments(t *testing.T) {
 		"role":          {"search_memory", args{"query": "x", "role": "root"}, record.InvalidArgument, "(role)"},
 		"in a list":     {"capture_meeting_decisions", args{"meeting_id": "m", "revision": 1, "decisions": []any{args{"txt": "x"}}}, record.InvalidArgument, "decisions[0].txt"},
 		"blank content": {"propose_fact", args{"domain": "d", "topic": "t", "content": "\u200b"}, record.ContentEmpty, "(content)"},
+		"no lease":      {"state_claim", args{"task_id": "t", "step": "s", "lease_seconds": 0}, record.InvalidArgument, "1 to 86400"},
+		"no step":       {"state_commit", args{"task_id": "t", "step": nil}, record.InvalidArgument, "(step)"},
+		"after itself":  {"state_open", args{"task_id": "t", "step": "s", "after": []any{"s"}}, record.InvalidArgument, "(after)"},
+		"no context":    {"state_check", args{"context": ""}, record.InvalidArgument, "(context)"},
+		"much context":  {"state_check", args{"context": make([]string, record.MaxContextStatements+1)}, record.PayloadTooLarge, "(context)"},
+		"blank subject": {"state_read_facts", args{"subject": "\u200b"}, record.InvalidArgument, "(subject)"},
 		"not the id":    {"fact_history", args{"fact_id": secret}, record.NotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,27 +145,35 @@ func TestMCP_bigResults(t *testing.T) {
 	if len(out.Facts) == 0 || out.Left != n-len(out.Facts) || len(out.Facts) > 4 {
 		t.Errorf("%d facts and %d left, want all %d together", len(out.Facts), out.Left, n)
 	}
-	// A list is paged to its end, each page within the size.
+	// A list is read to its end, each page within the size.
 	for i := range n {
 		called[record.PolicyResult](t, c, "propose_policy", args{"domain": "infra", "rule": fmt.Sprintf("Rule %d: %s", i, strings.Repeat("r", 15_000))})
 	}
-	type page struct {
-		Items []record.Policy `json:"items"`
-		Next  string          `json:"next"`
+	statements := make([]string, n)
+	for i := range statements {
+		statements[i] = fmt.Sprintf("Lamp number%d is lit %s", i, strings.Repeat("z", 30_000))
 	}
-	seen, pages := map[string]bool{}, 0
-	for next := ""; ; {
-		p := called[page](t, c, "list_policies", args{"cursor": next})
-		for _, r := range p.Items {
-			seen[r.ID] = true
+	for tool, in := range map[string]args{
+		"list_policies": {}, "state_read_facts": {"subject": "lantern"}, "state_check": {"context": statements},
+	} {
+		type page struct {
+			Items []struct{ ID, Statement string } `json:"items"`
+			Next  string                           `json:"next"`
 		}
-		if pages++; p.Next == "" {
-			break
+		seen, pages := map[string]bool{}, 0
+		for {
+			p := called[page](t, c, tool, in)
+			for _, r := range p.Items {
+				seen[r.ID+r.Statement] = true
+			}
+			if pages++; p.Next == "" {
+				break
+			}
+			in["cursor"] = p.Next
 		}
-		next = p.Next
-	}
-	if len(seen) != n || pages < 2 {
-		t.Errorf("%d of %d policies on %d pages", len(seen), n, pages)
+		if len(seen) != n || pages < 2 {
+			t.Errorf("%s: %d of %d rows on %d pages", tool, len(seen), n, pages)
+		}
 	}
 }
 

@@ -323,7 +323,8 @@ func TestAttacks_noneGrant(t *testing.T) {
 	blind := s.agent(qa...)
 	for tool, in := range map[string]args{
 		"search_memory": {"query": secret + " vault deploys", "limit": 100}, "fact_history": {"fact_id": fact.FactID}, "list_policies": {"all": true},
-		"list_memory_domains": {}, "list_memory_conflicts": {}, "list_beliefs": {},
+		"list_memory_domains": {}, "list_memory_conflicts": {}, "list_beliefs": {}, "state_read_facts": {"subject": "key", "all": true},
+		"state_check": {"context": []string{"The deploys go to prod", "The " + secret[:5] + " word is known"}},
 	} {
 		res, err := blind.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: in})
 		if err != nil {

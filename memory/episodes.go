@@ -108,9 +108,6 @@ func (v *View) SearchEpisodes(task, query string, skip, limit int) ([]Row[record
 // readEpisodes answers a page of episodes: ranked when there is a query, and
 // then the cursor counts them, else in order.
 func (v *View) readEpisodes(req record.ReadMemory, p *pager) error {
-	if err := record.CheckName("task_id", req.TaskID); err != nil {
-		return err
-	}
 	if err := record.CheckText("query", req.Query, record.MaxTaskBytes); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const (
 
 // Read answers one page of a read operation.
 //
-// Errors: InvalidArgument, NotFound, Unavailable.
+// Errors: InvalidArgument, ContentTooLarge, InvalidUTF8, NotFound, Unavailable.
 func (s *Store) Read(ctx context.Context, req record.ReadMemory) (record.Page[json.RawMessage], error) {
 	p, err := newPager(req)
 	if err != nil {
@@ -117,15 +117,9 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 		rows, err := v.Beliefs(scope)
 		return addAll(p, rows, err)
 	case record.ReadSubject:
-		if err := checkSubject(req.Subject); err != nil {
-			return err
-		}
 		rows, err := v.FactsBySubject(scope, req.Subject, req.All, seq, p.limit)
 		return addRows(p, rows, err)
 	case record.ReadObligations:
-		if err := record.CheckName("task_id", req.TaskID); err != nil {
-			return err
-		}
 		rows, err := v.Obligations(req.TaskID, req.OpenOnly, seq, p.limit)
 		return addRows(p, rows, err)
 	case record.ReadEpisodes:
@@ -150,16 +144,24 @@ type pager struct {
 	full  bool
 }
 
-// newPager makes the pager of a read, or says what is wrong with the read.
+// newPager begins the page of a read. It refuses what can be seen to be wrong
+// without the file, so that a workspace that is not there refuses the same.
 func newPager(req record.ReadMemory) (pager, error) {
-	p := pager{limit: cmp.Or(req.Limit, defaultRows), after: req.Cursor}
+	p := pager{limit: cmp.Or(req.Limit, defaultRows), after: req.Cursor, page: record.Page[json.RawMessage]{Items: []json.RawMessage{}}}
 	if err := req.Check(); err != nil {
 		return p, err
 	}
 	if p.limit < 1 || p.limit > maxRows {
 		return p, record.Errorf(record.InvalidArgument, "limit", "a page has 1 to %d rows", maxRows)
 	}
-	p.page.Items = []json.RawMessage{}
+	switch req.What {
+	case record.ReadSubject:
+		return p, checkSubject(req.Subject)
+	case record.ReadCheck:
+		return p, checkStatements(req.Context)
+	case record.ReadObligations, record.ReadEpisodes:
+		return p, record.CheckName("task_id", req.TaskID)
+	}
 	return p, nil
 }
 

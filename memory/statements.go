@@ -17,20 +17,29 @@ const checkCandidates = 48
 //
 // Errors: InvalidArgument (too many), ContentTooLarge, InvalidUTF8.
 func (v *View) CheckStatements(scope Scope, statements []string) ([]record.CheckedStatement, error) {
-	if len(statements) > record.MaxContextStatements {
-		return nil, record.Errorf(record.InvalidArgument, "context", "at most %d statements", record.MaxContextStatements)
+	if err := checkStatements(statements); err != nil {
+		return nil, err
 	}
 	out := make([]record.CheckedStatement, len(statements))
 	for i, s := range statements {
-		if err := record.CheckText("context", s, record.MaxContentBytes); err != nil {
-			return nil, err
-		}
 		var err error
 		if out[i], err = v.checkStatement(scope, s); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func checkStatements(statements []string) error {
+	if len(statements) > record.MaxContextStatements {
+		return record.Errorf(record.InvalidArgument, "context", "at most %d statements", record.MaxContextStatements)
+	}
+	for _, s := range statements {
+		if err := record.CheckText("context", s, record.MaxContentBytes); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func unknownStatement(s string) record.CheckedStatement {

@@ -343,7 +343,8 @@ func (w *Workspaces) Read(ctx context.Context, req record.ReadMemory) (record.Pa
 	if req.What == record.ReadWorkspaces {
 		return w.ReadList(req)
 	}
-	if err := req.Check(); err != nil {
+	p, err := newPager(req)
+	if err != nil {
 		return page, err
 	}
 	if err := w.Check(req.Workspace); err != nil {
@@ -357,22 +358,20 @@ func (w *Workspaces) Read(ctx context.Context, req record.ReadMemory) (record.Pa
 		return page, err
 	}
 	if !w.Exists(req.Workspace) {
-		if req.What == record.ReadHealth {
+		switch req.What {
+		case record.ReadHealth:
 			return page, record.Errorf(record.NotFound, "workspace", "there is no workspace %s", req.Workspace)
-		}
-		if req.What == record.ReadCheck {
+		case record.ReadCheck:
 			// A record that holds nothing knows none of the statements.
-			for _, statement := range req.Context {
-				raw, err := json.Marshal(unknownStatement(statement))
-				if err != nil {
-					return page, err
-				}
-				page.Items = append(page.Items, raw)
+			rows := make([]record.CheckedStatement, len(req.Context))
+			for i, s := range req.Context {
+				rows[i] = unknownStatement(s)
 			}
+			err = addAll(&p, rows, nil)
 		}
-		return page, nil
+		return p.page, err
 	}
-	err := w.Use(ctx, req.Workspace, func(s *Store) (err error) {
+	err = w.Use(ctx, req.Workspace, func(s *Store) (err error) {
 		page, err = s.Read(ctx, req)
 		return err
 	})

@@ -46,10 +46,9 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }
 
-// fitting returns how many of the rows fit into an answer: at least one, so
-// that a reader always gets on.
-func fitting[T any](rows []T) (int, error) {
-	size := 0
+// fitting returns how many of the rows fit into an answer, beside the bytes
+// that are in it already: at least one, so that a reader always gets on.
+func fitting[T any](rows []T, size int) (int, error) {
 	for i, r := range rows {
 		raw, err := encode(r)
 		if err != nil {
@@ -70,7 +69,9 @@ func schemaOf[T any]() (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The receipt is between the client library and the ledger.
+	// The receipt is between the client library and the ledger, the awaited steps
+	// between the store and the workflows.
 	delete(s.Properties, "request_hash")
+	delete(s.Properties, "awaited")
 	return s, nil
 }

@@ -19,6 +19,13 @@ During the work
 - Read the answer. "re-mentioned" means it was known. A conflict means that something known disagrees: look at fact_history before you insist.
 - Rules for every agent are policies, not facts. Secrets are neither.
 
+Steps that must happen once
+- state_open each step of the task, with the steps it comes after. Then state_claim it, act, and state_commit what came of it.
+- Act only under a claim that the answer calls claimed or extended, within its lease. held or closed means that it is another's, or over: take the recorded result.
+- When a claim comes with a doubt, ask the outside system for the step's key before you act. Started again, claim under a new idempotency key.
+- Whether a step was done, state_list says. Search never decides that.
+- Before you rely on what an earlier conversation told you, state_check it.
+
 At the end
 - record_observation where you stopped and what comes next; your next dispatch gives it back to you.
 - Say nothing to the memory that it told you: repeating it makes nothing truer.`

@@ -135,7 +135,7 @@ func readFitting[T any](ctx context.Context, m *gateway.Memory, in record.ReadMe
 	if err != nil {
 		return rows[T]{}, err
 	}
-	n, err := fitting(page.Items)
+	n, err := fitting(page.Items, 0)
 	if err == nil && n < len(page.Items) {
 		in.Limit = n
 		page, err = gateway.ReadPage[T](ctx, m, in)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
@@ -19,7 +20,7 @@ var (
 
 // tools is the table of everything an agent can call.
 func tools() []tool {
-	return append(append(append(factTools(), policyTools()...), agentTools()...), orderTools()...)
+	return slices.Concat(factTools(), policyTools(), agentTools(), orderTools(), stateTools())
 }
 
 func factTools() []tool {
@@ -27,7 +28,7 @@ func factTools() []tool {
 		{
 			name: "search_memory", title: "Search memory", effect: reading, result: schemaOf[record.SearchResult], run: search,
 			about: "Find what is known: facts, and the policies that match, best first. Use it before you rely on something about the project, its people, conventions or past decisions, and whenever the task names something you do not know. " +
-				"An exact identifier, error code, path or number finds its fact first. It returns nothing when nothing matches. Do not use it for what this conversation already says, or for what a task has committed to.",
+				"An exact identifier, error code, path or number finds its fact first. It returns nothing when nothing matches. Do not use it for what this conversation already says, or to decide whether a step of a task was done (state_list).",
 			args: params.List{
 				{Name: "query", Kind: params.Text, Required: true, MaxLength: record.MaxTaskBytes, About: "What you want to know, in words; nothing in it is query syntax."},
 				{Name: "mode", Kind: params.Text, Enum: []string{string(record.Hybrid), string(record.Keyword), string(record.Semantic)}, Default: string(record.Hybrid), About: "How to look: hybrid is best for most questions, keyword for exact words, semantic for meaning."},
@@ -212,7 +213,11 @@ func search(ctx context.Context, c call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	n, err := fitting(out.Facts)
+	policies, err := encode(out.Policies)
+	if err != nil {
+		return answer{}, err
+	}
+	n, err := fitting(out.Facts, len(policies))
 	out.Left += len(out.Facts) - n
 	out.Facts = out.Facts[:n]
 	return answer{value: out}, err

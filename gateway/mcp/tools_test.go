@@ -1,18 +1,27 @@
 package mcp
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"log/slog"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/polyphony-memory/polyphony/gateway"
+	"github.com/polyphony-memory/polyphony/memory/record"
 )
 
-// contract is the tools of the contract that are served.
+// contract is the tools of the contract.
 var contract = strings.Fields(`search_memory propose_fact supersede_fact restore_fact propose_policy supersede_policy list_policies list_memory_domains
 	remember record_observation get_my_notes update_my_notes consolidate_memory harmonize_memory list_memory_conflicts resolve_conflict list_beliefs
-	fact_history capture_meeting_decisions assemble_preamble`)
+	fact_history capture_meeting_decisions assemble_preamble state.open state.claim state.commit state.list state.read_facts state.append_episode state.check`)
 
 // wireNames is what every client takes as a tool's name.
 var wireNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -59,6 +68,27 @@ func TestTools(t *testing.T) {
 	}
 	for name := range have {
 		t.Errorf("%s is not in the contract", name)
+	}
+}
+
+// A panic in a tool is an answer, and stands in the log only.
+func TestCall_panic(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	var counted record.Code
+	s := &server{Options: Options{
+		Identify: func(http.Header) (gateway.Identity, error) { return gateway.Identity{}, nil },
+		Count:    func(_ string, _ time.Time, err error) { counted = record.ErrorCode(err) },
+		Log:      slog.New(slog.NewTextHandler(&log, nil)),
+	}}
+	broken := tool{name: "state.broken", run: func(context.Context, call) (answer, error) { panic("secret path /etc/x") }}
+	res := s.call(t.Context(), broken, &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Arguments: json.RawMessage(`{"agent":"scout"}`)}})
+	raw, err := json.Marshal(res)
+	if err != nil || !res.IsError || strings.Contains(string(raw), "secret") || !strings.Contains(string(raw), "Unavailable: ") {
+		t.Errorf("the answer is %s, %v", raw, err)
+	}
+	if counted != record.Unavailable || !strings.Contains(log.String(), "secret path") {
+		t.Errorf("counted as %q, logged as %q", counted, log.String())
 	}
 }
 

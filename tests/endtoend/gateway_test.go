@@ -3,6 +3,7 @@ package endtoend
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -143,6 +144,78 @@ func TestConversation(t *testing.T) {
 	}
 	if report := use[record.ConsolidationReport](mason, "consolidate_memory", nil); report.Considered == 0 {
 		t.Errorf("consolidation considered %+v", report)
+	}
+}
+
+// TestConversation_state has two agents at one obligation: one proceeds, also
+// over a kill of the worker, the other observes. What one of them still holds
+// true is found stale.
+func TestConversation_state(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	connected := func() (scout, mason *agent) {
+		return p.overHTTP(headers{"Polyphony-Workspace": "demo", "Polyphony-Agent": "scout"}), p.overStdio(nil, "-w", "demo", "--agent", "mason")
+	}
+	scout, mason := connected()
+	pay, ship := in{"task_id": "order-7", "step": "pay"}, in{"task_id": "order-7", "step": "ship"}
+	use[record.ObligationResult](scout, "state_open", pay)
+	use[record.ObligationResult](mason, "state_open", in{"task_id": "order-7", "step": "ship", "after": []string{"pay"}})
+	type answer struct {
+		by string
+		record.ObligationResult
+		err error
+	}
+	answers := make(chan answer, 2)
+	ctx := timed(t)
+	for name, a := range map[string]*agent{"scout": scout, "mason": mason} {
+		go func() {
+			out := answer{by: name}
+			res, err := a.CallTool(ctx, &mcp.CallToolParams{Name: "state_claim", Arguments: pay})
+			if out.err = err; err == nil {
+				raw, err := json.Marshal(res.StructuredContent)
+				out.err = errors.Join(err, json.Unmarshal(raw, &out.ObligationResult))
+			}
+			answers <- out
+		}()
+	}
+	one, other := <-answers, <-answers
+	if err := errors.Join(one.err, other.err); err != nil {
+		t.Fatal(err)
+	}
+	if one.Outcome != record.OutcomeClaimed {
+		one, other = other, one
+	}
+	if one.Outcome != record.OutcomeClaimed || other.Outcome != record.OutcomeHeld || other.Obligation.ClaimedBy != one.by {
+		t.Fatalf("of two agents %s is told %+v and %s %+v", one.by, one.Obligation, other.by, other.Obligation)
+	}
+	if text, _, failed := scout.try("state_claim", ship); !failed || !strings.HasPrefix(text, "OutOfOrder: ") || !strings.Contains(text, "pay") {
+		t.Errorf("out of order, the answer is %q", text)
+	}
+	use[record.ProposeFactResult](scout, "propose_fact", in{"domain": "orders", "topic": "address", "content": "Order 7 ships to Tehran"})
+	use[record.ProposeFactResult](scout, "propose_fact", in{"domain": "orders", "topic": "address", "content": "Order 7 ships to Shiraz", "veracity": "stated"})
+	p.kill()
+
+	p = start(t, p.data)
+	scout, mason = connected()
+	proceeds, observes := scout, mason
+	if one.by == "mason" {
+		proceeds, observes = mason, scout
+	}
+	if done := use[record.ObligationResult](proceeds, "state_commit", in{"task_id": "order-7", "step": "pay", "claim": one.Obligation.Claim, "result": "receipt 41"}); done.Outcome != record.OutcomeCommitted {
+		t.Errorf("the claim that outlived the worker commits as %+v", done)
+	}
+	if told := use[record.ObligationResult](observes, "state_claim", pay); told.Outcome != record.OutcomeClosed || told.Obligation.Result != "receipt 41" || told.Obligation.ClosedBy != one.by {
+		t.Errorf("the other is told %+v", told)
+	}
+	type checked struct {
+		Items []record.CheckedStatement `json:"items"`
+	}
+	held := use[checked](observes, "state_check", in{"context": []string{"Order 7 ships to Tehran"}}).Items
+	if len(held) != 1 || held[0].Standing != record.StandingStale || len(held[0].Now) == 0 || held[0].Now[0].Content != "Order 7 ships to Shiraz" {
+		t.Errorf("the old statement is %+v", held)
+	}
+	if next := use[record.ObligationResult](observes, "state_claim", ship); next.Outcome != record.OutcomeClaimed {
+		t.Errorf("after it was paid, shipping is %+v", next)
 	}
 }
 

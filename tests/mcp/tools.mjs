@@ -37,6 +37,13 @@ const minimal = (ids) => ({
   list_memory_conflicts: {},
   resolve_conflict: { conflict_id: ids.conflict, winner: "both" },
   list_beliefs: {},
+  state_open: { task_id: ids.task, step: "pay" },
+  state_claim: { task_id: ids.task, step: "pay" },
+  state_commit: { task_id: ids.task, step: "pay" },
+  state_list: {},
+  state_read_facts: { subject: "service" },
+  state_append_episode: { task_id: ids.task, content: "Please pay." },
+  state_check: { context: ["The service deploys to prod"] },
 });
 
 const full = (ids, caller) => {
@@ -70,6 +77,13 @@ const full = (ids, caller) => {
     list_memory_conflicts: { domain: "infra", open_only: false, limit: 10, cursor: "", ...caller },
     resolve_conflict: { conflict_id: ids.conflict, winner: ids.new, reason: "measured", ...keyed("resolve") },
     list_beliefs: { domain: "infra", limit: 10, cursor: "", ...caller },
+    state_open: { task_id: ids.task, step: "ship", kind: "delivery", after: ["pack"], deadline: "2099-01-01T00:00:00Z", ...keyed("open") },
+    state_claim: { task_id: ids.task, step: "pack", lease_seconds: 600, claim: 1, ...keyed("claim") },
+    state_commit: { task_id: ids.task, step: "pack", claim: 1, result: "بسته شد", ...keyed("commit") },
+    state_list: { task_id: ids.task, open_only: true, limit: 10, cursor: "", ...caller },
+    state_read_facts: { subject: "service", domain: "infra", all: true, limit: 10, cursor: "", ...caller },
+    state_append_episode: { task_id: ids.task, content: "بسته‌بندی تمام شد.", episode_role: "user", ...keyed("episode") },
+    state_check: { context: ["The service deploys to prod", "The service deploys to staging"], cursor: "", ...caller },
   };
 };
 
@@ -83,7 +97,8 @@ async function call(client, name, args) {
   return result.structuredContent;
 }
 
-// An open conflict between two facts, in a topic of their own, and a policy.
+// An open conflict between two facts, in a topic of their own, a policy, and a
+// task with a step that is claimed.
 let seeds = 0;
 async function seed(client) {
   const topic = `target of service ${++seeds}`;
@@ -92,7 +107,10 @@ async function seed(client) {
   const next = await propose("The service deploys to staging");
   const restored = await call(client, "restore_fact", { fact_id: old.fact_id });
   const policy = await call(client, "propose_policy", { domain: "infra", rule: `Deploy on Mondays, case ${old.fact_id}.` });
-  return { old: old.fact_id, new: next.fact_id, conflict: restored.conflict_ids[0], policy: policy.policy_id };
+  const task = `order ${seeds}`;
+  await call(client, "state_open", { task_id: task, step: "pack" });
+  await call(client, "state_claim", { task_id: task, step: "pack" });
+  return { task, old: old.fact_id, new: next.fact_id, conflict: restored.conflict_ids[0], policy: policy.policy_id };
 }
 
 // In this order each call finds what it needs.
