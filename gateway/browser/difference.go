@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -86,4 +87,12 @@ func splitWords(s string) []string {
 		s = s[size:]
 	}
 	return out
+}
+
+// forget returns nil for a text that did not change.
+func forget(spans []span) []span {
+	if !slices.ContainsFunc(spans, func(s span) bool { return s.Kind != "same" }) {
+		return nil
+	}
+	return spans
 }

@@ -61,10 +61,27 @@ func NewHandler(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	h.mux.Handle("GET /assets/", h.assets)
+	const root = "/workspaces/{workspace}/settings/memory"
 	for pattern, show := range map[string]func(*visit) error{
-		"GET /{$}": h.workspaces,
-		"GET /workspaces/{workspace}/settings/memory":            h.facts,
-		"GET /workspaces/{workspace}/settings/memory/facts/{id}": h.fact,
+		"GET /{$}":                               h.workspaces,
+		"GET " + root:                            h.facts,
+		"GET " + root + "/facts/{id}":            h.fact,
+		"GET " + root + "/facts/{id}/edit":       h.editFact,
+		"POST " + root + "/facts/{id}/edit":      h.saveFact,
+		"GET " + root + "/facts/{id}/delete":     h.askDeleteFact,
+		"POST " + root + "/facts/{id}/delete":    h.deleteFact,
+		"POST " + root + "/facts/{id}/restore":   h.restoreFact,
+		"GET " + root + "/policies":              h.policies,
+		"GET " + root + "/policies/{id}":         h.policy,
+		"GET " + root + "/policies/{id}/edit":    h.editPolicy,
+		"POST " + root + "/policies/{id}/edit":   h.savePolicy,
+		"GET " + root + "/policies/{id}/delete":  h.askDeletePolicy,
+		"POST " + root + "/policies/{id}/delete": h.deletePolicy,
+		"GET " + root + "/graph":                 h.graph,
+		"GET " + root + "/graph.json":            h.graphData,
+		"GET " + root + "/conflicts":             h.conflicts,
+		"POST " + root + "/conflicts/{id}":       h.resolve,
+		"GET " + root + "/beliefs":               h.beliefs,
 	} {
 		h.mux.HandleFunc(pattern, h.visit(show))
 	}

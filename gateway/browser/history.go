@@ -22,6 +22,8 @@ type factPage struct {
 	// Successor is the link of the fact that took this one's place.
 	Successor string
 	Notice    string
+	// Key is that of the form that restores.
+	Key string
 }
 
 // change is one event of a history, with what was said before and after it
@@ -72,6 +74,7 @@ func (h *handler) readFact(v *visit) (factPage, error) {
 	if f.SupersededBy != "" {
 		p.Successor = v.link("facts", f.SupersededBy)
 	}
+	p.Key = newKey()
 	p.Changes = changes(v, all.FactHistory)
 	return p, nil
 }
@@ -112,27 +115,29 @@ func (c *change) edited(versions []record.FactVersion, current record.Fact) {
 		return
 	}
 	before := own[i]
-	after := record.FactVersion{
-		Topic: current.Topic, Content: current.Content, Confidence: current.Confidence, MemoryType: current.MemoryType,
-		Veracity: current.Veracity, ValidUntil: current.ValidUntil,
-	}
+	after := versionOf(current)
 	if i+1 < len(own) {
 		after = own[i+1]
 	}
-	if before.Content != after.Content {
-		c.Words = difference(before.Content, after.Content)
+	c.Words, c.Fields = forget(difference(before.Content, after.Content)), fieldChanges(before, after)
+}
+
+// versionOf is what a fact says now, as its versions say it.
+func versionOf(f record.Fact) record.FactVersion {
+	return record.FactVersion{
+		Topic: f.Topic, Content: f.Content, Confidence: f.Confidence, MemoryType: f.MemoryType, Veracity: f.Veracity, ValidUntil: f.ValidUntil,
 	}
-	for _, f := range []fieldChange{
+}
+
+// fieldChanges lists the values beside the statement that differ.
+func fieldChanges(before, after record.FactVersion) []fieldChange {
+	return slices.DeleteFunc([]fieldChange{
 		{"Topic", before.Topic, after.Topic},
 		{"Confidence", percent(before.Confidence), percent(after.Confidence)},
 		{"Type", words(before.MemoryType), words(after.MemoryType)},
 		{"Veracity", words(before.Veracity), words(after.Veracity)},
 		{"Valid until", until(before.ValidUntil), until(after.ValidUntil)},
-	} {
-		if f.Before != f.After {
-			c.Fields = append(c.Fields, f)
-		}
-	}
+	}, func(f fieldChange) bool { return f.Before == f.After })
 }
 
 func until(t record.Time) string {

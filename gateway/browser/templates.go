@@ -24,7 +24,7 @@ func loadTemplates(a *assets) (map[string]*template.Template, error) {
 			}
 			return p, nil
 		},
-		"day": day, "moment": moment, "stamp": stamp, "percent": percent, "words": words, "excerpt": excerpt, "count": count, "column": columnOf,
+		"day": day, "moment": moment, "stamp": stamp, "percent": percent, "words": words, "excerpt": excerpt, "count": count, "column": columnOf, "inc": func(n int) int { return n + 1 },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
