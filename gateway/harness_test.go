@@ -145,7 +145,7 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server.Handle("/", pages)
+	s.server.HandlePages("/", pages)
 	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

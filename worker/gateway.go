@@ -73,7 +73,7 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 	if err != nil {
 		return err
 	}
-	g.server.Handle("/", pages)
+	g.server.HandlePages("/", pages)
 	return nil
 }
 

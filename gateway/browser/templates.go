@@ -24,7 +24,7 @@ func loadTemplates(a *assets) (map[string]*template.Template, error) {
 			}
 			return p, nil
 		},
-		"day": day, "moment": moment, "stamp": stamp, "percent": percent, "words": words, "excerpt": excerpt, "count": count, "column": columnOf, "inc": func(n int) int { return n + 1 },
+		"day": day, "moment": moment, "stamp": stamp, "percent": percent, "level": level, "words": words, "excerpt": excerpt, "count": count, "column": columnOf, "inc": func(n int) int { return n + 1 },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -54,6 +54,18 @@ func moment(t record.Time) string { return t.UTC().Format("2 Jan 2006, 15:04") }
 func stamp(t record.Time) string  { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 func percent(share float64) string { return strconv.Itoa(int(share*100+0.5)) + "%" }
+
+// level is how a confidence is coloured: with the weight of what agents infer
+// by default in the middle.
+func level(share float64) string {
+	switch {
+	case share >= 0.8:
+		return "high"
+	case share < 0.5:
+		return "low"
+	}
+	return "middle"
+}
 
 // words shows a name of the vocabulary, like related_to, as words.
 func words(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") }

@@ -92,7 +92,7 @@ func openSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Handle("/", h)
+	server.HandlePages("/", h)
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

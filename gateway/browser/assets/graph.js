@@ -9,17 +9,17 @@
   function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 
   function style() {
-    const ink = colour("--ink"), line = colour("--line"), card = colour("--card"), soft = colour("--soft");
+    const ink = colour("--ink"), card = colour("--card"), soft = colour("--soft");
     const font = getComputedStyle(document.body).fontFamily.replace(/"/g, "'");
     return [
-      { selector: "node", style: { "background-color": colour("--good"), width: 14, height: 14, label: "data(short)", color: ink, "font-size": 9, "font-family": font, "text-wrap": "ellipsis", "text-max-width": "110px", "text-valign": "bottom", "text-margin-y": 4, "min-zoomed-font-size": 8, "text-outline-color": card, "text-outline-width": 2 } },
-      { selector: "node[kind='domain']", style: { "background-color": colour("--accent"), shape: "round-rectangle", width: 34, height: 34, "font-size": 15, "font-weight": 600, "min-zoomed-font-size": 0 } },
-      { selector: "node[kind='topic']", style: { "background-color": colour("--blue"), width: 20, height: 20, "font-size": 11, "min-zoomed-font-size": 5 } },
+      { selector: "node", style: { "background-color": colour("--good"), width: 14, height: 14, label: "data(short)", color: ink, "font-size": 10, "font-family": font, "text-wrap": "ellipsis", "text-max-width": "120px", "text-valign": "bottom", "text-margin-y": 4, "text-opacity": 0.75, "min-zoomed-font-size": 11, "text-outline-color": card, "text-outline-width": 2 } },
+      { selector: "node[kind='domain']", style: { "background-color": colour("--accent"), shape: "round-rectangle", width: 34, height: 34, "font-size": 17, "font-weight": 600, "text-opacity": 1, "min-zoomed-font-size": 0 } },
+      { selector: "node[kind='topic']", style: { "background-color": colour("--blue"), width: 20, height: 20, "font-size": 12, "text-opacity": 1, "min-zoomed-font-size": 7 } },
       { selector: "node[kind='policy']", style: { "background-color": colour("--warn"), shape: "diamond", width: 20, height: 20 } },
-      { selector: "edge", style: { width: 1, "line-color": line, "curve-style": "straight" } },
+      { selector: "edge", style: { width: 1.5, "line-color": soft, opacity: 0.4, "curve-style": "straight" } },
       { selector: "edge[kind!='contains']", style: { width: "mapData(weight, 0, 1, 1, 4)", "line-color": colour("--good"), "line-style": "dashed", opacity: 0.75, "curve-style": "bezier" } },
       { selector: ".dim", style: { opacity: 0.22 } },
-      { selector: "node.at", style: { "border-width": 4, "border-color": ink, "font-weight": 600, "min-zoomed-font-size": 0, "z-index": 10 } },
+      { selector: "node.at", style: { "border-width": 4, "border-color": ink, "font-weight": 600, "font-size": 14, "text-opacity": 1, "text-max-width": "260px", "min-zoomed-font-size": 0, "z-index": 10 } },
       { selector: "node:active, edge:active, core", style: { "overlay-opacity": 0, "active-bg-opacity": 0, "selection-box-color": soft } },
     ];
   }
@@ -32,11 +32,12 @@
   }).then(draw).catch(function (e) { picked.textContent = "The graph cannot be drawn now: " + e.message + ". The list below has it."; });
 
   function draw(graph) {
-    const elements = graph.nodes.map(function (n) { return { data: Object.assign({ short: short(n.label) }, n) }; })
+    // Nodes start on a spiral, so that the same graph is the same picture.
+    const elements = graph.nodes.map(function (n, i) { return { data: Object.assign({ short: short(n.label) }, n), position: { x: 30 * Math.sqrt(i) * Math.cos(2.4 * i), y: 30 * Math.sqrt(i) * Math.sin(2.4 * i) } }; })
       .concat(graph.edges.map(function (e) { return { data: { id: e.source + "|" + e.target + "|" + e.kind, source: e.source, target: e.target, kind: e.kind, weight: e.weight } }; }));
     const cy = window.cytoscape({
       container: box, elements: elements, style: style(), minZoom: 0.1, maxZoom: 5,
-      layout: { name: "cose", animate: false, randomize: true, nodeRepulsion: function () { return 9000; }, idealEdgeLength: function (e) { return e.data("kind") === "contains" ? 55 : 90; }, edgeElasticity: function () { return 80; }, numIter: 900, padding: 36, componentSpacing: 80, nodeDimensionsIncludeLabels: false },
+      layout: { name: "cose", animate: false, randomize: false, nodeRepulsion: function () { return 4500; }, idealEdgeLength: function (e) { return e.data("kind") === "contains" ? 28 : 60; }, edgeElasticity: function () { return 60; }, gravity: 1.2, numIter: 1200, padding: 30, componentSpacing: 50 },
     });
     let at = null;
 
