@@ -94,6 +94,9 @@ func NewHandler(opts Options) (http.Handler, error) {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
+	// Without a referrer, a browser does not say which origin a form is of, and
+	// the guard would refuse our own.
+	w.Header().Set("Referrer-Policy", "same-origin")
 	h.mux.ServeHTTP(w, r)
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds a wait for a page; only a broken page uses it up.
-const patience = 60 * time.Second
+const patience = 20 * time.Second
 
 // findChromium returns a Chromium to test with. Without one the tests are
 // skipped, or fail where POLYPHONY_NEED_CHROMIUM is set.
