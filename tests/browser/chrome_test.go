@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds a wait for a page; only a broken page uses it up.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // findChromium returns a Chromium to test with. Without one the tests are
 // skipped, or fail where POLYPHONY_NEED_CHROMIUM is set.
@@ -94,6 +94,7 @@ func newTab(t *testing.T, chromium context.Context) *tab {
 		}
 	})
 	b.do(call(log.Enable, cdp.Empty{}), chromedp.EmulateViewport(1280, 860))
+	b.scheme("light")
 	return b
 }
 
