@@ -270,6 +270,29 @@ func TestBrowserConflicts(t *testing.T) {
 	wants(t, s.page(factsPath+"/conflicts"), "Nothing waits for a decision")
 	body := s.page(factsPath + "/conflicts?all=1")
 	wants(t, body, "the service deploys to prod", "the service deploys to staging", "Why:", "side won", "side lost")
+	ids := s.holds(record.ProposeFact{Topic: "logs", Content: "logs are kept for 30 days"}, record.ProposeFact{Topic: "logs", Content: "logs are kept for a year"})
+	waiting := s.page(factsPath + "/conflicts")
+	wants(t, waiting, "logs are kept for 30 days", "logs are kept for a year", "This one holds", "Both hold")
+	action := regexp.MustCompile(`action="(/workspaces/w/settings/memory/conflicts/[^"]+)"`).FindStringSubmatch(waiting)
+	if action == nil {
+		t.Fatal("there is no form to decide with")
+	}
+	if status, _, _ := s.submit(action[1], url.Values{"winner": {"neither"}}); status != http.StatusBadRequest {
+		t.Errorf("a decision for neither answers %d", status)
+	}
+	if status, _, to := s.submit(action[1], url.Values{"winner": {ids[1]}}); status != http.StatusSeeOther || to != factsPath+"/conflicts?resolved=1" {
+		t.Errorf("a decision answers %d to %q", status, to)
+	}
+	if status, _, _ := s.submit(action[1], url.Values{"winner": {ids[0]}}); status != http.StatusConflict {
+		t.Errorf("a second decision answers %d", status)
+	}
+	wants(t, s.page(factsPath+"/conflicts?resolved=1"), "Decided.", "Nothing waits for a decision")
+	loser := factsPath + "/facts/" + ids[0]
+	wants(t, s.page(loser), "Another fact took its place", "Restore")
+	if status, _, _ := s.submit(loser+"/restore", url.Values{"key": {"again"}}); status != http.StatusSeeOther {
+		t.Errorf("restoring answers %d", status)
+	}
+	wants(t, s.page(loser+"?restored=1"), "Restored.", "Edit")
 	if status, _, _ := s.submit(factsPath+"/conflicts/none", url.Values{"winner": {"both"}}); status != http.StatusNotFound {
 		t.Errorf("a decision on nothing answers %d", status)
 	}

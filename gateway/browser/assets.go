@@ -11,8 +11,6 @@ import (
 	"strings"
 )
 
-// Written out, so that the notes on how they came here stay outside.
-//
 //go:embed assets
 var assetFiles embed.FS
 

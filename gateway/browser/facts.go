@@ -149,7 +149,7 @@ type factsPage struct {
 	Notice     string
 }
 
-// Older and Newer are the neighbouring pages, 0 for none.
+// Previous is the page before this one, 0 for none.
 func (p factsPage) Previous() int { return p.Query.Page - 1 }
 
 // Next is the page after this one, 0 for none.

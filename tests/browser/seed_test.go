@@ -43,6 +43,9 @@ func (s *site) seed() seeded {
 	}
 	s.clock = at.AddDate(0, 0, -6)
 	s.hold(record.ProposeFact{Caller: by("noor", "devops"), Domain: "operations", Topic: "Backups", Content: "The berth planner's database is copied every 5 minutes to the second site.", Veracity: "stated"})
+	// Whether these two can both hold, nobody can tell.
+	s.hold(record.ProposeFact{Caller: by("noor", "devops"), Domain: "operations", Topic: "Controller logs", Content: "Logs of the quay controllers are kept for 30 days.", Veracity: "stated"})
+	s.hold(record.ProposeFact{Caller: by("sol", "security"), Domain: "operations", Topic: "Controller logs", Content: "Logs of the quay controllers are kept for a year.", Veracity: "inferred"})
 	// The same thing from a second agent, and a third time with a detail.
 	s.hold(record.ProposeFact{Caller: by("lin", "coder"), Domain: "architecture", Topic: "Berth planner", Content: facts[0].Content, Veracity: "inferred"})
 	s.hold(record.ProposeFact{Caller: by("lin", "coder"), Domain: "architecture", Topic: "Schedule store", Content: "The berth schedule is stored in PostgreSQL 16."})
