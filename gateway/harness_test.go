@@ -22,6 +22,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/activities"
 	"github.com/polyphony-memory/polyphony/gateway"
+	"github.com/polyphony-memory/polyphony/gateway/browser"
 	"github.com/polyphony-memory/polyphony/gateway/mcp"
 	"github.com/polyphony-memory/polyphony/gateway/rpc"
 	"github.com/polyphony-memory/polyphony/memory"
@@ -145,6 +146,11 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 		Memory: s.memory, Log: log,
 		Count: func(name string, began time.Time, err error) { s.server.Metrics.Call("rpc", name, began, err) },
 	}))
+	pages, err := browser.NewHandler(browser.Options{Memory: s.memory, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server.HandlePages("/", pages)
 	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,9 @@ func (v *View) read(req record.ReadMemory, role record.Role, scope Scope, p *pag
 	case record.ReadFact:
 		f, err := v.visibleFact(req.ID, scope)
 		return addAll(p, []record.Fact{f}, err)
+	case record.ReadTable:
+		t, err := v.FactTable(scope, req)
+		return addAll(p, []record.FactTable{t}, err)
 	case record.ReadEdges:
 		if _, err := v.visibleFact(req.ID, scope); err != nil {
 			return err

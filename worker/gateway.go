@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/polyphony-memory/polyphony/gateway"
+	"github.com/polyphony-memory/polyphony/gateway/browser"
 	"github.com/polyphony-memory/polyphony/gateway/codec"
 	"github.com/polyphony-memory/polyphony/gateway/mcp"
 	"github.com/polyphony-memory/polyphony/gateway/rpc"
@@ -92,6 +93,11 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 	}
 	g.server.Handle("/mcp", mcp.NewHandler(agents))
 	g.server.Handle("/rpc", rpc.NewHandler(rpc.Options{Memory: m, Count: count("rpc"), Log: g.log}))
+	pages, err := browser.NewHandler(browser.Options{Memory: m, Log: g.log})
+	if err != nil {
+		return err
+	}
+	g.server.HandlePages("/", pages)
 	return nil
 }
 

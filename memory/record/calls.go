@@ -683,6 +683,7 @@ const (
 	ReadGraph       ReadKind = "graph"
 	ReadObservation ReadKind = "observations"
 	ReadWorkspaces  ReadKind = "workspaces"
+	ReadTable       ReadKind = "fact_table"
 	ReadModel       ReadKind = "embedding_model"
 	ReadBackups     ReadKind = "backups"
 	// ReadSubject reads the facts about a subject, ReadObligations a task's
@@ -720,12 +721,49 @@ type ReadMemory struct {
 	// Limit bounds the page's rows, 1 to 1,000; 0 is 500. A page is cut
 	// earlier when it would pass 1 MB.
 	Limit int `json:"limit,omitempty"`
+	// Table says which part of the facts a table read shows.
+	Table FactTableQuery `json:"table,omitzero"`
 }
 
-// Page is one page of a read. Fact, policy, notes, graph and health have
+// Page is one page of a read. Fact, fact table, policy, notes, graph and health have
 // exactly one row, history has HistoryRows.
 type Page[T any] struct {
 	Items []T `json:"items"`
 	// Next continues the read; empty at its end.
 	Next string `json:"next,omitempty"`
+}
+
+// FactOrder names a column that a table of facts is sorted by.
+type FactOrder string
+
+// The orders of a table; ties are by age, the newer first when Descending.
+const (
+	ByUpdated    FactOrder = "updated"
+	ByCreated    FactOrder = "created"
+	ByDomain     FactOrder = "domain"
+	ByTopic      FactOrder = "topic"
+	ByConfidence FactOrder = "confidence"
+	ByRecalls    FactOrder = "recalls"
+	ByMentions   FactOrder = "mentions"
+)
+
+// FactTableQuery chooses and sorts the facts of a table, beside the domain,
+// All and Limit (50 when 0, at most 100) of the read.
+type FactTableQuery struct {
+	// MemoryType and Veracity keep only those facts; empty keeps all.
+	MemoryType string `json:"memory_type,omitempty"`
+	Veracity   string `json:"veracity,omitempty"`
+	// Order is ByUpdated when empty.
+	Order      FactOrder `json:"order,omitempty"`
+	Descending bool      `json:"descending,omitempty"`
+	// Offset counts the facts before the page; past the end the page is empty.
+	Offset int `json:"offset,omitempty"`
+}
+
+// FactTable is one page of a table of facts.
+type FactTable struct {
+	// Facts have their content cut to 2,000 characters; ReadFact has all of it.
+	Facts []Fact `json:"facts"`
+	// Total counts the facts that the query keeps, on any page.
+	Total int64 `json:"total"`
 }

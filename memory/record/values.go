@@ -244,10 +244,11 @@ func (t Time) Micros() int64 {
 	return t.UnixMicro()
 }
 
-// MarshalJSON writes RFC 3339 with microseconds, or null.
+// MarshalJSON writes RFC 3339 with microseconds, or "" for none: a null would
+// turn a pointer that asks for no time into one that asks for nothing.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
-		return []byte("null"), nil
+		return []byte(`""`), nil
 	}
 	return json.Marshal(t.UTC().Format("2006-01-02T15:04:05.000000Z"))
 }
