@@ -14,6 +14,11 @@ import (
 // duplicates and contradictions across topics.
 const lookWindow = 16
 
+// lookFrequency is in how many facts a term may stand to lead to duplicates:
+// the postings of commoner terms cost more with every fact, and duplicates
+// share the rare ones too.
+const lookFrequency = 512
+
 // pair is two facts of one domain that relate.
 type pair struct {
 	a, b    *fact
@@ -77,7 +82,12 @@ func pageOfFacts(q queryer, req record.MaintenancePage, after int64, where strin
 // domainRelatives returns the active facts of f's domain that share its rarest
 // terms, f left out, and with later those that came before it.
 func domainRelatives(q queryer, f *fact, later bool) ([]*fact, error) {
-	near, err := relatives(q, text.QueryTerms(f.Content), domainToken(f.domainID), lookWindow)
+	terms, scope := text.QueryTerms(f.Content), domainToken(f.domainID)
+	near, err := rareRelatives(q, terms, scope, lookWindow, rareTerms, lookFrequency)
+	if err == nil && len(near) == 0 {
+		// It has no rare word, not even of its own.
+		near, err = relatives(q, terms, scope, lookWindow)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -54,25 +54,23 @@ func (m *matter) agrees() bool {
 		(m.old.marks[markOnly] == "") != (m.new.marks[markOnly] == "") {
 		return false
 	}
-	negs := 0
+	x, y := negations(m.a), negations(m.b)
+	carried := m.old.stance != stanceNone && min(x, y) == 0 && max(x, y) <= 1
+	if x != y && !carried {
+		return false
+	}
 	for i := range m.a {
-		if m.a[i].neg {
-			negs++
-		}
 		if !m.inA[i] && hard(&m.a[i]) {
 			return false
 		}
 	}
 	for j := range m.b {
-		if m.b[j].neg {
-			negs--
-		}
 		if !m.inB[j] && hard(&m.b[j]) {
 			return false
 		}
 	}
 	for _, p := range m.pairs {
-		if m.a[p[0]].neg != m.b[p[1]].neg && m.old.stance == stanceNone {
+		if m.a[p[0]].neg != m.b[p[1]].neg && !carried {
 			return false
 		}
 	}
@@ -84,7 +82,7 @@ func (m *matter) agrees() bool {
 		}
 	}
 	_, swapped := swappedRoles(m.a, m.b)
-	return negs == 0 && !swapped && m.both() >= enoughShared
+	return !swapped && m.both() >= enoughShared
 }
 
 // oneChanged reports statements of the same build in which one place, or

@@ -21,6 +21,7 @@ func TestNear_twins(t *testing.T) {
 		{"The image service resizes pictures before the upload.", "Pictures are resized by the image service after the upload."},
 		{"Petra genehmigt Reisen ab 500 Euro.", "Reisen ab 600 Euro genehmigt Petra."},
 		{"سرویس پرداخت شب‌ها خاموش است", "سرویس پرداخت شب‌ها خاموش نیست"},
+		{"Operators must keep the access logs and must not delete old backups.", "Old backups must be deleted, and operators must not keep access logs."},
 		{"李雷负责测试。", "李雷负责文档。"},
 	} {
 		for _, q := range [][2]string{p, {p[1], p[0]}} {

@@ -1,8 +1,6 @@
 package conflict
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // sameInAnyOrder finds statements that say the same with their words in
 // another order: "the data team is headed by Jonas", "remote staff must use the
@@ -23,12 +21,14 @@ func sameInAnyOrder(old, new *Parsed) (Verdict, bool) {
 	if len(a) < 2 || len(a) != len(b) {
 		return Verdict{}, false
 	}
+	x, y := negations(a), negations(b)
+	carried := old.stance != stanceNone && new.stance != stanceNone && min(x, y) == 0 && max(x, y) <= 1
 	at := make([]int, len(a))
 	used := make([]bool, len(b))
 	for i := range a {
 		at[i] = -1
 		for j := range b {
-			if !used[j] && a[i].id == b[j].id && a[i].accents == b[j].accents && a[i].double == b[j].double && (a[i].neg == b[j].neg || old.stance != stanceNone && !a[i].excepted && !b[j].excepted) {
+			if !used[j] && a[i].id == b[j].id && a[i].accents == b[j].accents && a[i].double == b[j].double && (a[i].neg == b[j].neg || carried && !a[i].excepted && !b[j].excepted) {
 				at[i], used[j] = j, true
 				break
 			}
@@ -55,6 +55,19 @@ func sameInAnyOrder(old, new *Parsed) (Verdict, bool) {
 		return Verdict{Duplicate, "same-rule", fmt.Sprintf("both statements have the same content words, and each %s (%q, %q)", old.stance, old.stanceWord, new.stanceWord)}, true
 	}
 	return Verdict{Duplicate, "same-words", "the same content words in another order"}, true
+}
+
+// negations counts the negated words, what is excepted left out. Where one
+// statement has none and the other just one, the stance carries it: nobody may
+// deploy, deploying is forbidden. Two of them may negate different things.
+func negations(ts []token) int {
+	n := 0
+	for i := range ts {
+		if ts[i].neg && !ts[i].excepted {
+			n++
+		}
+	}
+	return n
 }
 
 // bearing are the words that two ways to say a thing have in common: without

@@ -18,6 +18,12 @@ func TestClassify_sameWordsOtherRoles(t *testing.T) {
 		{"Mona must approve without Ben.", "Mona must not approve without Ben."},
 		{"Sessions must expire after 30 minutes.", "Sessions must expire after 30 hours."},
 		{"Reviews are mandatory for the api team.", "Reviews are mandatory for the web team."},
+		{"The cache Babane in Riga sends its tickets after 120 minutes.", "The cache Babaneli in Riga sends its tickets after 120 minutes."},
+		{"Kobane runs the ferry.", "Kobanede runs the ferry."},
+		{"You must keep logs and must not delete backups.", "You must not keep logs and must delete backups."},
+		{"Admins must read logs, not mails.", "Admins must read mails, not logs."},
+		{"Guests may not upload and members may edit.", "Guests may upload and members may not edit."},
+		{"Tokens may be read but never written.", "Tokens may be written but never read."},
 		{"Reviews must be done by the api team.", "Reviews must be done for the api team."},
 		{"The api team may deploy on Monday.", "The api team must deploy on Monday."},
 	} {

@@ -342,6 +342,9 @@ func (b *builder) step(i int) int {
 	if j := josa(s); j != s {
 		t.stem = j
 	}
+	if c, _ := utf8.DecodeRuneInString(b.content[w.start:]); unicode.IsUpper(c) && foreignEnding(s, t.stem) {
+		t.stem = s // a name that only looks inflected
+	}
 	canonical := t.stem
 	if _, rest, ok := strings.Cut(s, "://"); ok && rest != "" {
 		canonical = strings.TrimSuffix(rest, "/")
@@ -518,6 +521,21 @@ func (b *builder) light(i int, s string) bool {
 	}
 	return text.Stop(s)
 }
+
+// foreignEnding reports that the stem leaves out an ending that English and
+// German words do not take. What begins with a capital may be a name, and two
+// names are not one because the longer ends like an inflection of another
+// language.
+func foreignEnding(surface, stem string) bool {
+	ending, ok := strings.CutPrefix(surface, stem)
+	if !ok || ending == "" || surface[0] >= utf8.RuneSelf {
+		return false
+	}
+	_, known := plainEndings[ending]
+	return !known
+}
+
+var plainEndings = set("s es e ed d ing er ers est ly y al ment ments ation ations ion ions ies n en em ern r")
 
 // isWordCompound reports plain words joined by hyphens.
 func isWordCompound(s string) bool {
