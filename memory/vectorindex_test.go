@@ -410,3 +410,30 @@ func TestParseVectorIndex(t *testing.T) {
 	_, err := ParseVectorIndex("disk")
 	wantCode(t, err, record.InvalidArgument)
 }
+
+// TestHealth_vectorsOfAnotherModel looks at a file whose vectors are of a model
+// that is not in use now.
+func TestHealth_vectorsOfAnotherModel(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "w")
+	for _, model := range []string{"heron", "", "stork"} {
+		s, err := Open(t.Context(), dir, "w", Options{Embedding: model, OnQueued: func(string) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if model == "heron" {
+			mustPropose(t, s, req("birds", "the heron nests by the pond"))
+			mustEmbed(t, s, rand.New(rand.NewPCG(1, 1)))
+		}
+		mustView(t, s, func(v *View) error {
+			h, err := v.Health(true)
+			if !h.OK || h.VectorsIndexed != 1 {
+				t.Errorf("with the model %q: %+v", model, h)
+			}
+			return err
+		})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

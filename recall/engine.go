@@ -116,6 +116,9 @@ func (e *Engine) SearchWorkspace(ctx context.Context, w *memory.Workspaces, req 
 	if _, _, _, err := checkSearch(req); err != nil {
 		return res, err
 	}
+	if err := w.Check(req.Workspace); err != nil {
+		return res, err
+	}
 	if !w.Exists(req.Workspace) {
 		return res, nil
 	}

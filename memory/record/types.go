@@ -307,7 +307,7 @@ type Health struct {
 	EmbeddingQueue int64 `json:"embedding_queue"`
 	// VectorIndex is what finds the nearest vectors: "memory", "file" or "none"
 	// (without sqlite-vec). VectorsIndexed counts those in the index in the
-	// file; it equals Embedded where that is kept.
+	// file, of every model.
 	VectorIndex    string `json:"vector_index"`
 	VectorsIndexed int64  `json:"vectors_indexed"`
 	// Model is the embedding model in use, empty for none.
