@@ -58,6 +58,11 @@ func (v *View) Health(deep bool) (record.Health, error) {
 		h.Problems = append(h.Problems, "the file is read-only")
 	}
 	if deep {
+		// The check trusts what FTS5 remembers of the index's structure, which
+		// may be of an older moment; a look into the index makes it read anew.
+		if _, err := postings(v, "integrity", "", 1); err != nil {
+			return h, err
+		}
 		rows, err := v.query("SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
 		bad, err := collect(rows, err, scanOne[string])
 		if err != nil {
