@@ -66,6 +66,7 @@ func evalLocomo(ctx context.Context, path string, args []string, stdout, stderr 
 	flags := flag.NewFlagSet("locomo", flag.ContinueOnError)
 	kind := flags.String("facts", "turns", "turns, or observations")
 	folder := flags.String("model", "", "folder of the embedding model; without one the semantic voice is silent")
+	tidy := flags.Bool("consolidated", false, "consolidate each conversation before the questions")
 	asJSON := flags.Bool("json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -87,7 +88,7 @@ func evalLocomo(ctx context.Context, path string, args []string, stdout, stderr 
 	var modes []string
 	for _, c := range conversations {
 		fmt.Fprintf(stderr, "%s: %d questions\n", c.SampleID, len(c.QA))
-		if err := evalConversation(ctx, c, *kind, model, tallies, &modes); err != nil {
+		if err := evalConversation(ctx, c, *kind, *tidy, model, tallies, &modes); err != nil {
 			return fmt.Errorf("%s: %w", c.SampleID, err)
 		}
 	}
@@ -141,6 +142,21 @@ func load(ctx context.Context, c conversation, kind string, model recall.Model, 
 	return s, nil
 }
 
+// consolidate runs a whole consolidation.
+func consolidate(ctx context.Context, s *memory.Store) error {
+	for _, phase := range record.ConsolidationPhases() {
+		page := record.MaintenancePage{Caller: record.Caller{Workspace: "eval"}, Phase: phase, Limit: 200}
+		for more := true; more; more = page.Cursor != "" {
+			done, err := s.ConsolidatePage(ctx, page)
+			if err != nil {
+				return err
+			}
+			page.Cursor = done.Next
+		}
+	}
+	return nil
+}
+
 func modelID(m recall.Model) string {
 	if m == nil {
 		return ""
@@ -177,7 +193,7 @@ func askers(s *memory.Store, model recall.Model) []asker {
 	)
 }
 
-func evalConversation(ctx context.Context, c conversation, kind string, model recall.Model, tallies map[string]map[string]*tally, modes *[]string) error {
+func evalConversation(ctx context.Context, c conversation, kind string, tidy bool, model recall.Model, tallies map[string]map[string]*tally, modes *[]string) error {
 	dir, err := os.MkdirTemp("", "polyphony-eval-")
 	if err != nil {
 		return err
@@ -189,6 +205,11 @@ func evalConversation(ctx context.Context, c conversation, kind string, model re
 	}
 	if err != nil {
 		return err
+	}
+	if tidy {
+		if err := consolidate(ctx, s); err != nil {
+			return err
+		}
 	}
 	for _, a := range askers(s, model) {
 		if tallies[a.mode] == nil {

@@ -1,7 +1,7 @@
 // Eval measures how good polyphony's answers are, on labelled data that is
 // given by path and never part of the project:
 //
-//	go run ./tests/eval locomo FILE [--facts turns|observations] [--model DIR] [--json]
+//	go run ./tests/eval locomo FILE [--facts turns|observations] [--model DIR] [--consolidated] [--json]
 //	go run ./tests/eval conflicts FILE [--model DIR] [--json]
 //	go run ./tests/eval triples FILE [--json]
 //
