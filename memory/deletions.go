@@ -26,7 +26,8 @@ const purgePages = 256
 // other facts' events. SQLite overwrites what is freed (secure_delete), and
 // purge empties what FTS5 and the write-ahead log would keep for later.
 //
-// Errors: NotFound, VersionConflict.
+// Errors: NotFound, VersionConflict; Unavailable while a long read keeps the
+// deleted words in the write-ahead log: the same call again takes them out.
 func (s *Store) DeleteFact(ctx context.Context, req record.DeleteFact) (record.DeleteFactResult, error) {
 	res, err := applyAlone(ctx, s, record.KindDeleteFact, req, func(t *tx) (res record.DeleteFactResult, err error) {
 		f, err := getFact(t, "fact_id", req.FactID)
@@ -59,18 +60,21 @@ func (t *tx) deleteFact(f *fact) error {
 	if err != nil {
 		return err
 	}
-	for _, derived := range []string{
+	for _, derived := range []struct {
+		query string
+		args  []any
+	}{
 		// The statement of a belief is a copy of one of its facts'.
-		"DELETE FROM beliefs WHERE id IN (SELECT belief_id FROM belief_facts WHERE fact_id = ?1) AND statement = ?2",
-		"DELETE FROM session_items WHERE fact_id = ?1 OR content = ?2 OR id IN (SELECT value FROM json_each(?3))",
-		"UPDATE fact_events SET reason = '' WHERE other = ?1",
-		"DELETE FROM facts WHERE id = ?1",
+		{"DELETE FROM beliefs WHERE id IN (SELECT belief_id FROM belief_facts WHERE fact_id = ?) AND statement = ?", []any{f.ID, f.Content}},
+		{"DELETE FROM session_items WHERE fact_id = ? OR content = ? OR id IN (SELECT value FROM json_each(?))", []any{f.ID, f.Content, string(sources)}},
+		{"UPDATE fact_events SET reason = '' WHERE other = ?", []any{f.ID}},
+		{"DELETE FROM facts WHERE id = ?", []any{f.ID}},
 	} {
-		if err := t.exec(derived, f.ID, f.Content, string(sources)); err != nil {
+		if err := t.exec(derived.query, derived.args...); err != nil {
 			return err
 		}
 	}
-	return t.exec("INSERT INTO meta (key, value) VALUES ('purge', 1) ON CONFLICT (key) DO NOTHING")
+	return t.exec(markPurge)
 }
 
 // unindex takes a fact's row out of the lexical index, with what it adds to the
@@ -189,9 +193,14 @@ func (t *tx) refuseDeleted(p *proposal) error {
 	return record.Errorf(record.SupersedeInvalid, "content", "a person deleted this statement")
 }
 
+// markPurge notes that deleted words are still somewhere in the files.
+const markPurge = "INSERT INTO meta (key, value) VALUES ('purge', 1) ON CONFLICT (key) DO NOTHING"
+
 // purge takes the terms of deleted facts out of the index's files, where they
 // would else stay until much later writes, and empties the write-ahead log. It
-// goes in small steps, between which others write.
+// goes in small steps, between which others write. It fails with Unavailable
+// while a reader that began before keeps the log from being emptied for longer
+// than SQLite waits.
 func (s *Store) purge(ctx context.Context) error {
 	due := false
 	err := s.View(ctx, func(v *View) error {
@@ -212,7 +221,14 @@ func (s *Store) purge(ctx context.Context) error {
 			break
 		}
 	}
-	op := &operation{ctx: ctx, kind: "purge", alone: true, after: func(w *writer) error { return w.raw("PRAGMA wal_checkpoint(TRUNCATE)") }}
+	op := &operation{ctx: ctx, kind: "purge", alone: true, after: func(w *writer) error {
+		err := w.emptyLog()
+		if err != nil {
+			// The next purge is to try again.
+			return errors.Join(err, w.raw(markPurge))
+		}
+		return nil
+	}}
 	_, err = submit(ctx, s, op, caller, func(t *tx) (struct{}, error) {
 		return struct{}{}, t.exec("DELETE FROM meta WHERE key = 'purge'")
 	})

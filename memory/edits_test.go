@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -275,6 +276,41 @@ func TestStore_DeleteFact(t *testing.T) {
 	}
 	if _, err := s.RestoreFact(ctx, record.RestoreFact{Caller: someone, FactID: p.FactID}); record.ErrorCode(err) != record.NotFound {
 		t.Errorf("restoring says %v", err)
+	}
+}
+
+// A read that began before the deletion keeps the words in the log. The caller
+// learns it, and the same call again takes them out.
+func TestStore_DeleteFact_whileRead(t *testing.T) {
+	t.Parallel()
+	const secret = "zanzibarquux"
+	s, dir := openOnDisk(t, Options{})
+	p := proposeFact(t, s, record.ProposeFact{Domain: "infra", Topic: "vault", Content: "The vault key is " + secret})
+	reading, done := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := s.View(t.Context(), func(v *View) error {
+			_, err := v.Fact(p.FactID)
+			close(reading)
+			<-done
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-reading
+	del := record.DeleteFact{Caller: someone, FactID: p.FactID}
+	del.Key = "delete"
+	_, err := s.DeleteFact(t.Context(), del)
+	wantCode(t, err, record.Unavailable)
+	close(done)
+	wg.Wait()
+	if _, err := s.DeleteFact(t.Context(), del); err != nil {
+		t.Fatal(err)
+	}
+	if onDisk(t, dir, secret) {
+		t.Error("the word is still in the files")
 	}
 }
 

@@ -362,6 +362,10 @@ func (s *Store) View(ctx context.Context, f func(*View) error) (err error) {
 		return record.Wrap(record.Unavailable, ctx.Err(), "the caller gave up before the read began")
 	}
 	defer func() { s.readers <- c }()
+	// select picks at random when a reader is free and the caller gave up too.
+	if err := ctx.Err(); err != nil {
+		return record.Wrap(record.Unavailable, err, "the caller gave up before the read began")
+	}
 	if s.thawed() {
 		return record.Errorf(record.Unavailable, "", "the read-only workspace file was changed by another program; open it again")
 	}

@@ -39,7 +39,8 @@ type operation struct {
 	// alone keeps the operation out of a batch: it changes index rows that an
 	// earlier operation of one might not have written yet.
 	alone bool
-	// after, when not nil, runs once the operation's transaction is committed.
+	// after, when not nil, runs once the operation's transaction is committed;
+	// its error is the operation's.
 	after    func(*writer) error
 	result   []byte
 	err      error
@@ -197,7 +198,7 @@ func (w *writer) commit(batch []*operation) (wrote bool) {
 	}
 	if op := batch[0]; op.after != nil && op.err == nil {
 		if err := op.after(w); err != nil {
-			w.store.log.Warn("tidying up after a write failed", "workspace", w.store.workspace, "kind", op.kind, "error", err)
+			op.err = opError(err)
 		}
 	}
 	return wrote
@@ -319,6 +320,21 @@ func opError(err error) error {
 func (w *writer) raw(query string) error {
 	_, err := w.conn.exec(context.Background(), query)
 	return err
+}
+
+// emptyLog moves the write-ahead log into the file and cuts it to nothing. It
+// fails with Unavailable when a reader is in the way for longer than SQLite
+// waits.
+func (w *writer) emptyLog() error {
+	var busy, frames, moved int64
+	err := w.conn.row(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
+	switch {
+	case err != nil:
+		return storeError(err)
+	case busy != 0:
+		return record.Errorf(record.Unavailable, "", "a reader is in the way of emptying the write-ahead log")
+	}
+	return nil
 }
 
 // tx is what an effect sees: the open transaction, one fixed time, the caller.
