@@ -33,7 +33,7 @@ const (
 
 // shortFact is a fact of the shortlist.
 type shortFact struct {
-	memory.FactRow
+	*memory.FactRow
 	disputed bool
 }
 
@@ -185,7 +185,7 @@ type statement struct {
 	exact  map[string]bool
 }
 
-func newStatement(f memory.FactRow) statement {
+func newStatement(f *memory.FactRow) statement {
 	s := statement{
 		parsed: conflict.Parse(conflict.Statement{Content: f.Content, Topic: f.Topic, Domain: f.Domain}),
 		terms:  map[string]bool{}, exact: map[string]bool{},

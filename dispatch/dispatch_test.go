@@ -126,7 +126,7 @@ func TestAssemble_factCount(t *testing.T) {
 func TestRender_charBudget(t *testing.T) {
 	t.Parallel()
 	row := func(id string, chars int) shortFact {
-		f := shortFact{}
+		f := shortFact{FactRow: &memory.FactRow{}}
 		f.ID, f.Domain, f.Topic, f.Confidence = id, "d", "", 0.7
 		frame, _ := factLine(f, nil)
 		frameChars := utf8.RuneCountInString(frame)

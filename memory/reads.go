@@ -25,9 +25,9 @@ type FactRow struct {
 	DomainID int64
 }
 
-func (v *View) factRow(f *fact) FactRow {
+func (v *View) factRow(f *fact) *FactRow {
 	f.Workspace = v.Workspace()
-	return FactRow{Fact: f.Fact, Seq: f.seq, DomainID: f.domainID}
+	return &FactRow{Fact: f.Fact, Seq: f.seq, DomainID: f.domainID}
 }
 
 // Fact returns one fact, current or not.
@@ -54,12 +54,13 @@ func (v *View) when(scope Scope) record.Time {
 }
 
 // FactsAt returns the facts in the given rows of the lexical index that are
-// current at the scope's time and that the scope shows, by row. A view reads
-// each row once: the voices of one search find the same facts.
-func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
+// current at the scope's time and that the scope shows, in the rows' order. A
+// view reads each row once: the voices of one search find the same facts, and
+// share them.
+func (v *View) FactsAt(seqs []int64, scope Scope) ([]*FactRow, error) {
 	at := v.when(scope)
 	if v.facts == nil || at != v.factsAt {
-		v.facts, v.factsAt = map[int64]*fact{}, at
+		v.facts, v.factsAt = map[int64]*FactRow{}, at
 	}
 	fresh := make([]int64, 0, len(seqs))
 	for _, seq := range seqs {
@@ -72,10 +73,10 @@ func (v *View) FactsAt(seqs []int64, scope Scope) (map[int64]FactRow, error) {
 		v.facts = nil
 		return nil, err
 	}
-	out := make(map[int64]FactRow, len(seqs))
+	out := make([]*FactRow, 0, len(seqs))
 	for _, seq := range seqs {
-		if f := v.facts[seq]; f != nil && !scope.Hidden(f.domainID) {
-			out[seq] = v.factRow(f)
+		if f := v.facts[seq]; f != nil && !scope.Hidden(f.DomainID) {
+			out = append(out, f)
 		}
 	}
 	return out, nil
@@ -95,7 +96,7 @@ func (v *View) readFacts(seqs []int64, at record.Time) error {
 	rows, err := v.query("SELECT "+factColumns+" FROM json_each(?1) j JOIN facts f ON f.seq = j.value JOIN domains d ON d.id = f.domain_id WHERE "+believed, string(list), at.Micros())
 	found, err := collect(rows, err, scanFact)
 	for _, f := range found {
-		v.facts[f.seq] = f
+		v.facts[f.seq] = v.factRow(f)
 	}
 	return err
 }
@@ -106,8 +107,8 @@ const firstPart = 32
 // FirstAt returns the first limit of the facts in the given rows, in the rows'
 // order, that are current at the scope's time and that the scope shows. It
 // reads no more of them than it takes to find so many.
-func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]FactRow, error) {
-	var out []FactRow
+func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]*FactRow, error) {
+	var out []*FactRow
 	for len(seqs) > 0 && len(out) < limit {
 		part := seqs[:min(len(seqs), max(limit-len(out), firstPart))]
 		seqs = seqs[len(part):]
@@ -115,11 +116,7 @@ func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]FactRow, error) 
 		if err != nil {
 			return nil, err
 		}
-		for _, seq := range part {
-			if f, ok := rows[seq]; ok && len(out) < limit {
-				out = append(out, f)
-			}
-		}
+		out = append(out, rows[:min(len(rows), limit-len(out))]...)
 	}
 	return out, nil
 }
@@ -128,10 +125,10 @@ func (v *View) FirstAt(seqs []int64, scope Scope, limit int) ([]FactRow, error) 
 const recentWindow = 1000
 
 // Recent returns the newest facts that the scope shows, at most limit of them.
-func (v *View) Recent(scope Scope, limit int) ([]FactRow, error) {
+func (v *View) Recent(scope Scope, limit int) ([]*FactRow, error) {
 	rows, err := v.query("SELECT "+factColumns+fromFacts+"WHERE (?1 = 0 OR f.domain_id = ?1) AND "+believed+fmt.Sprintf(" ORDER BY f.seq DESC LIMIT %d", recentWindow), scope.Domain, v.when(scope).Micros())
 	found, err := collect(rows, err, scanFact)
-	var out []FactRow
+	var out []*FactRow
 	for _, f := range found {
 		if !scope.Hidden(f.domainID) && len(out) < limit {
 			out = append(out, v.factRow(f))

@@ -339,7 +339,7 @@ type View struct {
 	now   record.Time
 	// facts holds the facts that FactsAt has read, nil for rows that were not
 	// current at factsAt.
-	facts   map[int64]*fact
+	facts   map[int64]*FactRow
 	factsAt record.Time
 }
 

@@ -122,8 +122,8 @@ func exactly(tb testing.TB, s *Store, query []float32, scope Scope, limit int) (
 			return err
 		}
 		facts, err := v.FactsAt(seqs, scope)
-		for seq, f := range facts {
-			near = append(near, Near{f, cosines[seq]})
+		for _, f := range facts {
+			near = append(near, Near{f, cosines[f.Seq]})
 		}
 		return err
 	})

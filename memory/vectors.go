@@ -222,7 +222,7 @@ func (t *tx) writeBits(p packed) error {
 
 // Near is a fact with its cosine to a query, −1 to 1.
 type Near struct {
-	FactRow
+	*FactRow
 	Cosine float64
 }
 
@@ -328,10 +328,11 @@ func (v *View) rescore(query []float32, seqs []int64, known map[int64]float64) e
 func cosine(q []float32, raw []byte) float64 {
 	var dot, a, b float64
 	for i, x := range q {
-		y := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		dot += float64(x) * float64(y)
-		a += float64(x) * float64(x)
-		b += float64(y) * float64(y)
+		y := float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		x := float64(x)
+		dot += x * y
+		a += x * x
+		b += y * y
 	}
 	return dot / math.Sqrt(a*b)
 }

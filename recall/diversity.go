@@ -1,6 +1,8 @@
 package recall
 
 import (
+	"slices"
+
 	"github.com/polyphony-memory/polyphony/memory/text"
 )
 
@@ -23,10 +25,7 @@ func diversify(hits []*fused, lambda float64) []*fused {
 	if n < 3 || lambda >= 1 {
 		return hits
 	}
-	terms := make([]map[string]bool, n)
-	for i := range n {
-		terms[i] = termSet(hits[i].Content)
-	}
+	terms := numbered(hits[:n])
 	// likeness[i] is the greatest likeness of hit i to those taken.
 	likeness := make([]float64, n)
 	taken := make([]bool, n)
@@ -61,24 +60,42 @@ func diversify(hits []*fused, lambda float64) []*fused {
 	return append(out, hits[n:]...)
 }
 
-// termSet returns the terms that a content is compared by. A text without any
+// numbered returns, for each hit, the terms that its content is compared by, as
+// ascending numbers that mean the same term in all of them. A text without any
 // is like nothing else, not like every other one without.
-func termSet(content string) map[string]bool {
-	set := map[string]bool{}
-	for _, t := range text.QueryTerms(content) {
-		set[t.Text] = true
+func numbered(hits []*fused) [][]int {
+	numbers := map[string]int{}
+	out := make([][]int, len(hits))
+	for i, h := range hits {
+		terms := text.QueryTerms(h.Content)
+		out[i] = make([]int, len(terms))
+		for j, t := range terms {
+			n, known := numbers[t.Text]
+			if !known {
+				n = len(numbers)
+				numbers[t.Text] = n
+			}
+			out[i][j] = n
+		}
+		slices.Sort(out[i])
 	}
-	return set
+	return out
 }
 
-func jaccard(a, b map[string]bool) float64 {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
+// jaccard returns the share, 0 to 1, of the numbers that two ascending lists
+// have in common.
+func jaccard(a, b []int) float64 {
 	common := 0
-	for t := range a {
-		if b[t] {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
 			common++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
 		}
 	}
 	if common == 0 {

@@ -49,7 +49,7 @@ func reachOf(voice string) reach {
 
 // fused is one fact with what every voice said of it.
 type fused struct {
-	memory.FactRow
+	*memory.FactRow
 	ranks map[string]int
 	// rrf is the weighted reciprocal rank sum, score what the answer is
 	// ordered by.

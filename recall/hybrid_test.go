@@ -248,7 +248,7 @@ func TestDiversify(t *testing.T) {
 	make10 := func() []*fused {
 		var all []*fused
 		for i := range 10 {
-			f := &fused{score: 1 - float64(i)*0.03}
+			f := &fused{FactRow: &memory.FactRow{}, score: 1 - float64(i)*0.03}
 			f.Seq = int64(100 - i)
 			f.Content = fmt.Sprintf("the same words about harbour cranes %c", 'a'+i)
 			if i >= 8 {
@@ -272,7 +272,10 @@ func TestDiversify(t *testing.T) {
 		}
 	}
 	// Texts without terms are not all alike, and few hits stay as they are.
-	empty := []*fused{{score: 1}, {score: .9}, {score: .8}, {score: .7}}
+	var empty []*fused
+	for _, score := range []float64{1, .9, .8, .7} {
+		empty = append(empty, &fused{FactRow: &memory.FactRow{}, score: score})
+	}
 	if got := diversify(slices.Clone(empty), 0.7); !slices.Equal(got, empty) {
 		t.Error("empty texts were taken for copies")
 	}

@@ -186,11 +186,9 @@ func (Lexical) Find(ctx context.Context, v *memory.View, q Query) ([]Candidate, 
 			return nil, err
 		}
 		before := len(found)
-		for _, seq := range part {
-			if f, ok := rows[seq]; ok {
-				if score, coverage := l.Score(f.Domain+"\n"+f.Topic, f.Content); coverage >= coverageFloor {
-					found = append(found, Candidate{f, score})
-				}
+		for _, f := range rows {
+			if score, coverage := l.Score(f.Domain+"\n"+f.Topic, f.Content); coverage >= coverageFloor {
+				found = append(found, Candidate{f, score})
 			}
 		}
 		if len(rows) > 0 && len(found) == before {

@@ -23,7 +23,7 @@ type Query struct {
 
 // Candidate is one fact that a voice found.
 type Candidate struct {
-	memory.FactRow
+	*memory.FactRow
 	// Score is the voice's own, higher is better; it compares within one
 	// answer of one voice only.
 	Score float64
