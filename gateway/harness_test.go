@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	sdklog "go.temporal.io/sdk/log"
@@ -90,6 +92,8 @@ type site struct {
 	tokens *tokens.File
 	server *gateway.Server
 	log    *lockedBuffer
+	// spans are those of the gateway's calls.
+	spans *tracetest.SpanRecorder
 	// ahead is how far the stores' clock is ahead of the machine's, in nanoseconds.
 	ahead atomic.Int64
 }
@@ -114,7 +118,8 @@ func (b *lockedBuffer) String() string {
 // open starts a gateway on a free loopback port.
 func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	t.Helper()
-	s := &site{t: t, data: t.TempDir(), log: &lockedBuffer{}}
+	s := &site{t: t, data: t.TempDir(), log: &lockedBuffer{}, spans: tracetest.NewSpanRecorder()}
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s.spans)).Tracer("test")
 	s.tokens = tokens.Open(s.data, nil)
 	workspaces, err := memory.NewWorkspaces(s.data, memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
 	if err != nil {
@@ -135,7 +140,7 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	}
 	s.server.MountHealth()
 	agents, err := mcp.NewServer(mcp.Options{
-		Memory: s.memory, Identify: s.server.Gate().Identify, Version: "test", Log: log,
+		Memory: s.memory, Identify: s.server.Gate().Identify, Version: "test", Log: log, Tracer: tracer,
 		Count: func(name string, began time.Time, err error) { s.server.Metrics.Call("mcp", name, began, err) },
 	})
 	if err != nil {
@@ -143,10 +148,10 @@ func open(t testing.TB, change ...func(*gateway.Options)) *site {
 	}
 	s.server.Handle("/mcp", mcp.NewHandler(agents))
 	s.server.Handle("/rpc", rpc.NewHandler(rpc.Options{
-		Memory: s.memory, Log: log,
+		Memory: s.memory, Log: log, Tracer: tracer,
 		Count: func(name string, began time.Time, err error) { s.server.Metrics.Call("rpc", name, began, err) },
 	}))
-	pages, err := browser.NewHandler(browser.Options{Memory: s.memory, Log: log})
+	pages, err := browser.NewHandler(browser.Options{Memory: s.memory, Log: log, Tracer: tracer})
 	if err != nil {
 		t.Fatal(err)
 	}

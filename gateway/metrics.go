@@ -8,8 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/polyphony-memory/polyphony/memory/record"
 )
 
 // Metrics are what the gateway counts, in a registry of its own. Labels are
@@ -57,11 +55,7 @@ func (m *Metrics) Gauge(name, help string, read func() float64) {
 
 // Call counts one call of a surface (mcp or rpc); name is one of its own names.
 func (m *Metrics) Call(surface, name string, began time.Time, err error) {
-	outcome := "ok"
-	if err != nil {
-		outcome = string(record.ErrorCode(err))
-	}
-	m.calls.WithLabelValues(surface, name, outcome).Observe(time.Since(began).Seconds())
+	m.calls.WithLabelValues(surface, name, Outcome(err)).Observe(time.Since(began).Seconds())
 }
 
 func (m *Metrics) denied(reason string) { m.refused.WithLabelValues(reason).Inc() }

@@ -25,11 +25,12 @@ import (
 // httpGateway is the HTTP server for agents and people.
 type httpGateway struct {
 	log    *slog.Logger
+	tell   *telemetry.Telemetry
 	server *gateway.Server
 }
 
 func newGateway(lc fx.Lifecycle, stop fx.Shutdowner, c *connection, _ *workers, w *memory.Workspaces, sem semantics, tell *telemetry.Telemetry, cfg Config, log *slog.Logger) (*httpGateway, error) {
-	g := &httpGateway{log: log.With("part", "gateway")}
+	g := &httpGateway{log: log.With("part", "gateway"), tell: tell}
 	if cfg.HTTP == httpOff {
 		return g, nil
 	}
@@ -87,13 +88,13 @@ func (g *httpGateway) mount(m *gateway.Memory, c client.Client) error {
 	count := func(surface string) func(string, time.Time, error) {
 		return func(name string, began time.Time, err error) { g.server.Metrics.Call(surface, name, began, err) }
 	}
-	agents, err := mcp.NewServer(mcp.Options{Memory: m, Identify: g.server.Gate().Identify, Count: count("mcp"), Version: buildID(), Log: g.log})
+	agents, err := mcp.NewServer(mcp.Options{Memory: m, Identify: g.server.Gate().Identify, Count: count("mcp"), Tracer: g.tell.Tracer(), Version: buildID(), Log: g.log})
 	if err != nil {
 		return err
 	}
 	g.server.Handle("/mcp", mcp.NewHandler(agents))
-	g.server.Handle("/rpc", rpc.NewHandler(rpc.Options{Memory: m, Count: count("rpc"), Log: g.log}))
-	pages, err := browser.NewHandler(browser.Options{Memory: m, Log: g.log})
+	g.server.Handle("/rpc", rpc.NewHandler(rpc.Options{Memory: m, Count: count("rpc"), Tracer: g.tell.Tracer(), Log: g.log}))
+	pages, err := browser.NewHandler(browser.Options{Memory: m, Tracer: g.tell.Tracer(), Log: g.log})
 	if err != nil {
 		return err
 	}

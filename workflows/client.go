@@ -95,7 +95,34 @@ func run[Out any](ctx context.Context, c *Client, s start, in any) (Out, error) 
 	if err == nil {
 		err = wr.Get(ctx, &out)
 	}
-	return out, FromTemporal(err)
+	return out, FromTemporal(within(s.id, err))
+}
+
+// runError is what went wrong with the run of one workflow.
+type runError struct {
+	id  string
+	err error
+}
+
+func (e *runError) Error() string { return "workflow " + e.id + ": " + e.err.Error() }
+func (e *runError) Unwrap() error { return e.err }
+
+// within says which workflow an error is of.
+func within(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &runError{id: id, err: err}
+}
+
+// IDOf returns the id of the workflow that an error with a cause is of, for
+// logs; "" when it is of none.
+func IDOf(err error) string {
+	var e *runError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.id
 }
 
 // checkSize refuses what would not fit a payload or lose bytes on its way,

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -15,8 +16,11 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 // policy is the Content-Security-Policy of every answer.
@@ -34,7 +38,9 @@ type Options struct {
 	Memory *gateway.Memory
 	// Now is the clock of what has expired; nil for the machine's.
 	Now func() time.Time
-	Log *slog.Logger
+	// Tracer begins a span for every page; nil for none.
+	Tracer trace.Tracer
+	Log    *slog.Logger
 }
 
 // handler serves the pages; who calls is in the request's context.
@@ -83,9 +89,9 @@ func NewHandler(opts Options) (http.Handler, error) {
 		"POST " + root + "/conflicts/{id}":       h.resolve,
 		"GET " + root + "/beliefs":               h.beliefs,
 	} {
-		h.mux.HandleFunc(pattern, h.visit(show))
+		h.mux.HandleFunc(pattern, h.visit(pattern, show))
 	}
-	h.mux.HandleFunc("/", h.visit(func(*visit) error {
+	h.mux.HandleFunc("/", h.visit("no page", func(*visit) error {
 		return record.Errorf(record.NotFound, "", "there is no such page")
 	}))
 	return h, nil
@@ -106,6 +112,8 @@ type visit struct {
 	out    http.ResponseWriter
 	ctx    context.Context
 	caller record.Caller
+	// operation is the page's name in traces and in the log.
+	operation string
 	// base is the path of the workspace's pages.
 	base string
 }
@@ -135,33 +143,43 @@ func (v *visit) author() record.Caller {
 // newKey makes the idempotency key that a form carries.
 func newKey() string { return "browser-" + rand.Text() }
 
-// visit finds the caller, and turns an error into a page.
-func (h *handler) visit(show func(*visit) error) http.HandlerFunc {
+// visit finds the caller, and turns an error into a page; operation is the
+// page's name in traces and in the log.
+func (h *handler) visit(operation string, show func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), callTime)
 		defer cancel()
-		v := &visit{Request: r, out: w, ctx: ctx}
-		defer func() {
-			if p := recover(); p != nil {
-				h.Log.Error("a page panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				h.failed(v, record.Errorf(record.Unavailable, "", "internal error in the page"))
-			}
-		}()
-		id := gateway.IdentityOf(ctx)
-		workspace := r.PathValue("workspace")
-		var err error
-		v.caller, err = id.Caller(record.Caller{Workspace: workspace})
-		v.base = "/workspaces/" + url.PathEscape(workspace) + "/settings/memory"
-		if workspace != "" && err == nil {
-			err = v.caller.Check()
-		}
-		if err == nil {
-			err = show(v)
-		}
+		ctx, span := gateway.StartSpan(ctx, h.Tracer, r.Header, "browser", operation)
+		v := &visit{Request: r, out: w, ctx: ctx, operation: operation}
+		err := h.run(v, show)
+		span.For(v.caller)
+		span.End(err)
 		if err != nil {
 			h.failed(v, err)
 		}
 	}
+}
+
+// run finds the caller and shows the page. A caller that is not let through is
+// nobody.
+func (h *handler) run(v *visit, show func(*visit) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.Log.Error("a page panicked", "page", v.operation, "workspace", v.caller.Workspace, "agent", v.caller.Agent, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = record.Errorf(record.Unavailable, "", "internal error in the page")
+		}
+	}()
+	workspace := v.PathValue("workspace")
+	v.base = "/workspaces/" + url.PathEscape(workspace) + "/settings/memory"
+	caller, err := gateway.IdentityOf(v.ctx).Caller(record.Caller{Workspace: workspace})
+	if workspace != "" && err == nil {
+		err = caller.Check()
+	}
+	if err != nil {
+		return err
+	}
+	v.caller = caller
+	return show(v)
 }
 
 // page is what every page tells the layout.
@@ -216,7 +234,7 @@ func (h *handler) failed(v *visit, err error) {
 		e = record.Wrap(record.Unavailable, err, "the page cannot be shown now")
 	}
 	if cause := e.Unwrap(); cause != nil {
-		h.Log.Warn("a page failed", "path", v.URL.Path, "code", string(e.Code), "cause", cause.Error())
+		h.Log.Warn("a page failed", "page", v.operation, "workspace", v.caller.Workspace, "agent", v.caller.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
 	}
 	if shown := h.show(v, statusOf(e.Code), "error.html", page{Title: titleOf(e.Code)}, struct {
 		Title string

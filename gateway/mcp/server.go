@@ -11,10 +11,12 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 const (
@@ -40,6 +42,8 @@ type Options struct {
 	Identify func(http.Header) (gateway.Identity, error)
 	// Count is told of every call and how it ended.
 	Count func(tool string, began time.Time, err error)
+	// Tracer begins a span for every call; nil for none.
+	Tracer trace.Tracer
 	// Version is the program's.
 	Version string
 	Log     *slog.Logger
@@ -104,61 +108,71 @@ func wireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 // model can read, with the error's name first.
 func (s *server) call(ctx context.Context, t tool, req *sdk.CallToolRequest) (res *sdk.CallToolResult) {
 	began := time.Now()
-	out, err := s.run(ctx, t, req)
+	ctx, span := gateway.StartSpan(ctx, s.Tracer, headOf(req.Extra), "mcp", wireName(t.name))
+	out, who, err := s.run(ctx, t, req)
 	if err == nil {
 		res, err = out.result()
 	}
+	span.For(who)
+	span.End(err)
 	s.Count(wireName(t.name), began, err)
 	if err != nil {
-		return s.failed(t.name, err)
+		return s.failed(t.name, who, err)
 	}
 	return res
 }
 
 // run finds the caller, checks the arguments and calls.
-func (s *server) run(ctx context.Context, t tool, req *sdk.CallToolRequest) (out answer, err error) {
+func (s *server) run(ctx context.Context, t tool, req *sdk.CallToolRequest) (out answer, who record.Caller, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.Log.Error("a tool panicked", "tool", t.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			s.Log.Error("a tool panicked", "tool", t.name, "workspace", who.Workspace, "agent", who.Agent, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = record.Errorf(record.Unavailable, "", "internal error in the tool")
 		}
 	}()
 	args, err := t.params().Decode(req.Params.Arguments)
 	if err != nil {
-		return out, err
+		return out, who, err
 	}
 	words, err := params.Words(args)
 	if err != nil {
-		return out, err
+		return out, who, err
 	}
-	c := call{args: args, memory: s.Memory, progress: progress(ctx, req)}
-	if c.caller, err = s.caller(req.Session, req.Extra, words); err != nil {
-		if record.ErrorCode(err) == record.Unauthenticated {
-			s.Log.Warn("denied", "reason", "identity", "tool", t.name, "error", err)
-		}
-		return out, err
+	if who, err = s.caller(req.Session, req.Extra, words); err != nil {
+		return out, who, err
 	}
+	c := call{args: args, caller: who, memory: s.Memory, progress: progress(ctx, req)}
 	if !t.long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, callTime)
 		defer cancel()
 	}
-	return t.run(ctx, c)
+	out, err = t.run(ctx, c)
+	return out, who, err
+}
+
+// headOf returns the header of the request that a call came with.
+func headOf(extra *sdk.RequestExtra) http.Header {
+	if extra == nil {
+		return nil
+	}
+	return extra.Header
 }
 
 // caller completes the words of a call by the request's identity. An agent
-// without a name is called after its client.
+// without a name is called after its client. One that is not let through is
+// nobody.
 func (s *server) caller(session *sdk.ServerSession, extra *sdk.RequestExtra, words record.Caller) (record.Caller, error) {
-	var head http.Header
-	if extra != nil {
-		head = extra.Header
+	id, err := s.Identify(headOf(extra))
+	if err == nil {
+		words, err = id.Caller(words)
 	}
-	id, err := s.Identify(head)
+	if record.ErrorCode(err) == record.Unauthenticated {
+		// What the token says, not what the caller pretends.
+		s.Log.Warn("denied", "reason", "identity", "token", id.Token, "workspace", id.Workspace, "agent", id.Agent, "error", err)
+	}
 	if err != nil {
-		return words, err
-	}
-	if words, err = id.Caller(words); err != nil {
-		return words, err
+		return record.Caller{}, err
 	}
 	if words.Workspace == "" {
 		words.Workspace = gateway.DefaultWorkspace
@@ -168,7 +182,10 @@ func (s *server) caller(session *sdk.ServerSession, extra *sdk.RequestExtra, wor
 			words.Agent = p.ClientInfo.Name
 		}
 	}
-	return words, words.Check()
+	if err := words.Check(); err != nil {
+		return record.Caller{}, err
+	}
+	return words, nil
 }
 
 // progress tells a client that asked for it how far a long call is.
@@ -184,13 +201,13 @@ func progress(ctx context.Context, req *sdk.CallToolRequest) func(done float64, 
 }
 
 // failed makes the answer of a call that did not succeed.
-func (s *server) failed(name string, err error) *sdk.CallToolResult {
+func (s *server) failed(name string, who record.Caller, err error) *sdk.CallToolResult {
 	var e *record.Error
 	if !errors.As(err, &e) {
 		e = record.Wrap(record.Unavailable, err, "the call failed")
 	}
 	if cause := e.Unwrap(); cause != nil {
-		s.Log.Warn("a tool failed", "tool", name, "code", string(e.Code), "cause", cause.Error())
+		s.Log.Warn("a tool failed", "tool", name, "workspace", who.Workspace, "agent", who.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
 	}
 	return &sdk.CallToolResult{
 		IsError: true,

@@ -13,9 +13,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 const (
@@ -45,7 +48,9 @@ type Options struct {
 	Memory *gateway.Memory
 	// Count is told of every call and how it ended.
 	Count func(operation string, began time.Time, err error)
-	Log   *slog.Logger
+	// Tracer begins a span for every call of an operation; nil for none.
+	Tracer trace.Tracer
+	Log    *slog.Logger
 }
 
 // handler answers requests; who calls is in their context.
@@ -106,7 +111,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), callTime)
 	defer cancel()
-	answer := h.answer(ctx, gateway.IdentityOf(ctx), body)
+	answer := h.answer(ctx, source{gateway.IdentityOf(ctx), r.Header}, body)
 	if answer == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -114,11 +119,17 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	gateway.WriteJSON(w, http.StatusOK, answer)
 }
 
+// source is whom a request's calls come from.
+type source struct {
+	identity gateway.Identity
+	head     http.Header
+}
+
 // answer returns the response, the list of a batch, or nil when nothing was
 // asked but notifications.
-func (h *handler) answer(ctx context.Context, id gateway.Identity, body []byte) any {
+func (h *handler) answer(ctx context.Context, from source, body []byte) any {
 	if body = bytes.TrimSpace(body); !bytes.HasPrefix(body, []byte("[")) {
-		if res := h.one(ctx, id, body); res != nil {
+		if res := h.one(ctx, from, body); res != nil {
 			return res
 		}
 		return nil
@@ -137,7 +148,7 @@ func (h *handler) answer(ctx context.Context, id gateway.Identity, body []byte) 
 		if size > maxBatchBytes {
 			res = refusedCall(call)
 		} else {
-			res = h.one(ctx, id, call)
+			res = h.one(ctx, from, call)
 		}
 		if res != nil {
 			size += len(res.Result)
@@ -161,7 +172,7 @@ func refusedCall(raw json.RawMessage) *response {
 }
 
 // one answers one call; nil for a notification.
-func (h *handler) one(ctx context.Context, id gateway.Identity, raw json.RawMessage) *response {
+func (h *handler) one(ctx context.Context, from source, raw json.RawMessage) *response {
 	if !json.Valid(raw) {
 		return failure(null, codeParse, "the request is not valid JSON")
 	}
@@ -172,9 +183,13 @@ func (h *handler) one(ctx context.Context, id gateway.Identity, raw json.RawMess
 	began := time.Now()
 	o, known := h.operations[*req.Method]
 	var out json.RawMessage
+	var who record.Caller
 	var err error
 	if known {
-		out, err = h.run(ctx, id, o, req.Params)
+		ctx, span := gateway.StartSpan(ctx, h.Tracer, from.head, "rpc", o.name)
+		out, who, err = h.run(ctx, from.identity, o, req.Params)
+		span.For(who)
+		span.End(err)
 		h.Count(o.name, began, err)
 	}
 	switch {
@@ -183,7 +198,7 @@ func (h *handler) one(ctx context.Context, id gateway.Identity, raw json.RawMess
 	case !known:
 		return failure(req.ID, codeMethod, "there is no such operation")
 	case err != nil:
-		return h.failed(req.ID, o.name, err)
+		return h.failed(req.ID, o.name, who, err)
 	}
 	return &response{Version: "2.0", ID: req.ID, Result: out}
 }
@@ -193,16 +208,18 @@ func validID(id json.RawMessage) bool {
 	return id == nil || id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9' || string(id) == "null"
 }
 
-func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw json.RawMessage) (out json.RawMessage, err error) {
+// run finds the caller, checks the arguments and calls. A caller that is not
+// let through is nobody.
+func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw json.RawMessage) (out json.RawMessage, who record.Caller, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.Log.Error("an operation panicked", "operation", o.name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			h.Log.Error("an operation panicked", "operation", o.name, "workspace", who.Workspace, "agent", who.Agent, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = record.Errorf(record.Unavailable, "", "internal error in the operation")
 		}
 	}()
 	args, err := o.params().Decode(raw)
 	if err != nil {
-		return nil, err
+		return nil, who, err
 	}
 	c := call{args: args, memory: h.Memory, identity: id}
 	words, err := params.Words(args)
@@ -210,32 +227,34 @@ func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw
 		c.caller, err = id.Caller(words)
 	}
 	if record.ErrorCode(err) == record.Unauthenticated {
-		h.Log.Warn("denied", "reason", "identity", "operation", o.name, "token", id.Token, "error", err)
+		h.Log.Warn("denied", "reason", "identity", "operation", o.name, "token", id.Token, "workspace", id.Workspace, "agent", id.Agent, "error", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, who, err
 	}
 	if c.caller.Workspace == "" {
 		c.caller.Workspace = gateway.DefaultWorkspace
 	}
 	if err := c.caller.Check(); err != nil {
-		return nil, err
+		return nil, who, err
 	}
+	who = c.caller
 	v, err := o.run(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, who, err
 	}
-	return json.Marshal(v)
+	out, err = json.Marshal(v)
+	return out, who, err
 }
 
 // failed answers a call that did not succeed; the cause stays in the log.
-func (h *handler) failed(id json.RawMessage, name string, err error) *response {
+func (h *handler) failed(id json.RawMessage, name string, who record.Caller, err error) *response {
 	var e *record.Error
 	if !errors.As(err, &e) {
 		e = record.Wrap(record.Unavailable, err, "the call failed")
 	}
 	if cause := e.Unwrap(); cause != nil {
-		h.Log.Warn("an operation failed", "operation", name, "code", string(e.Code), "cause", cause.Error())
+		h.Log.Warn("an operation failed", "operation", name, "workspace", who.Workspace, "agent", who.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
 	}
 	return refusal(id, e)
 }

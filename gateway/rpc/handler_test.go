@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
 )
@@ -33,7 +32,7 @@ func testHandler(log *bytes.Buffer) *handler {
 func TestHandler_panic(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	raw, err := json.Marshal(testHandler(&log).answer(t.Context(), gateway.Identity{}, []byte(`{"jsonrpc":"2.0","id":1,"method":"panic"}`)))
+	raw, err := json.Marshal(testHandler(&log).answer(t.Context(), source{}, []byte(`{"jsonrpc":"2.0","id":1,"method":"panic"}`)))
 	if err != nil || !strings.Contains(string(raw), `"code":"Unavailable"`) || strings.Contains(string(raw), "secret") {
 		t.Errorf("it answers %s, %v", raw, err)
 	}
@@ -46,7 +45,7 @@ func TestHandler_panic(t *testing.T) {
 func TestHandler_bigBatch(t *testing.T) {
 	t.Parallel()
 	calls := "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"big"},`, maxBatch), ",") + "]"
-	all, _ := testHandler(&bytes.Buffer{}).answer(t.Context(), gateway.Identity{}, []byte(calls)).([]*response)
+	all, _ := testHandler(&bytes.Buffer{}).answer(t.Context(), source{}, []byte(calls)).([]*response)
 	answered := 0
 	for _, r := range all {
 		switch {
@@ -72,7 +71,7 @@ func FuzzAnswer(f *testing.F) {
 	h := testHandler(&bytes.Buffer{})
 	h.Log = slog.New(slog.DiscardHandler)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		answer := h.answer(t.Context(), gateway.Identity{}, body)
+		answer := h.answer(t.Context(), source{}, body)
 		if answer == nil {
 			return
 		}

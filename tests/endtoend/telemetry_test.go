@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -103,8 +104,66 @@ func (c *collector) way(of *tracev1.Span) (names []string) {
 	return names
 }
 
+// leads checks that a span of each name lies beneath all of those that are given
+// for it. Only spans of the trace count, of any when it is empty.
+func (c *collector) leads(t *testing.T, traceID string, ways map[string][]string) {
+	t.Helper()
+	for from, through := range ways {
+		var seen [][]string
+		for _, s := range c.spans {
+			if s.GetName() == from && (traceID == "" || traceID == hex.EncodeToString(s.GetTraceId())) {
+				seen = append(seen, c.way(s))
+			}
+		}
+		if !slices.ContainsFunc(seen, func(way []string) bool {
+			return !slices.ContainsFunc(through, func(name string) bool { return !slices.Contains(way, name) })
+		}) {
+			t.Errorf("%q lies beneath %q, nowhere beneath all of %q", from, seen, through)
+		}
+	}
+}
+
+// checkAgentsTrace looks at the trace that an agent began: its calls' spans are
+// beneath the agent's own, what they made happen is beneath them, and they tell
+// names only.
+func (c *collector) checkAgentsTrace(t *testing.T, traceID, spanID string) {
+	t.Helper()
+	outcomes := map[string]string{}
+	for _, s := range c.spans {
+		if hex.EncodeToString(s.GetTraceId()) != traceID {
+			continue
+		}
+		name, isCall := strings.CutPrefix(s.GetName(), "mcp ")
+		if !isCall {
+			continue
+		}
+		if got := hex.EncodeToString(s.GetParentSpanId()); got != spanID || s.GetKind() != tracev1.Span_SPAN_KIND_SERVER {
+			t.Errorf("the span of %s is a %v beneath %s", name, s.GetKind(), got)
+		}
+		told := map[string]string{}
+		for _, a := range s.GetAttributes() {
+			told[a.GetKey()] = a.GetValue().GetStringValue()
+		}
+		outcomes[name] = told["polyphony.outcome"]
+		delete(told, "polyphony.outcome")
+		if want := map[string]string{"polyphony.operation": name, "polyphony.workspace": "told", "polyphony.agent": "scout"}; !maps.Equal(told, want) {
+			t.Errorf("the span of %s tells %v", name, told)
+		}
+	}
+	if want := map[string]string{"propose_fact": "ok", "search_memory": "ok", "fact_history": "NotFound"}; !maps.Equal(outcomes, want) {
+		t.Errorf("the calls end with %v, want %v", outcomes, want)
+	}
+	c.leads(t, traceID, map[string][]string{
+		"store propose-fact": {"RunActivity:ProposeFact", "RunWorkflow:ProposeFact", "StartWorkflow:ProposeFact", "mcp propose_fact"},
+		// Read from the file, without a workflow.
+		"voice lexical": {"mcp search_memory"},
+		"store view":    {"mcp search_memory"},
+	})
+}
+
 // TestTelemetry sends a worker's telemetry to a collector. A call's trace goes
-// from the workflow through the activity to the store; the metrics are there;
+// from the gateway, or the agent that said where it began, through workflow and
+// activity to the store; the metrics are there;
 // and nothing that a memory says is in any of it, nor in the log at its most
 // talkative.
 func TestTelemetry(t *testing.T) {
@@ -115,28 +174,25 @@ func TestTelemetry(t *testing.T) {
 	plant(t, p.client(), "told")
 	_, err := p.client().SearchMemory(timed(t), record.Search{Caller: caller("told"), Query: planted[0], Mode: "psychic"})
 	wantCode(t, err, record.InvalidArgument)
+	const traceID, spanID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	agent := p.overHTTP(headers{"Polyphony-Workspace": "told", "Polyphony-Agent": "scout", "traceparent": "00-" + traceID + "-" + spanID + "-01", "tracestate": "vendor=" + planted[0]})
+	use[record.ProposeFactResult](agent, "propose_fact", in{"domain": "birds", "topic": "wings", "content": planted[0] + " has wide wings"})
+	use[record.SearchResult](agent, "search_memory", in{"query": "the wings of " + planted[0]})
+	if text, _, failed := agent.try("fact_history", in{"fact_id": planted[0]}); !failed || !strings.HasPrefix(text, "NotFound: ") {
+		t.Errorf("the history of no fact answers %q", text)
+	}
 	if code, _ := p.terminate(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	reached := map[string][]string{}
-	for _, s := range c.spans {
-		reached[s.GetName()] = c.way(s)
-	}
-	for from, through := range map[string][]string{
+	c.leads(t, "", map[string][]string{
 		"store propose-fact": {"RunActivity:ProposeFact", "RunWorkflow:ProposeFact"},
 		"voice lexical":      {"RunActivity:SearchMemory", "RunWorkflow:SearchMemory"},
 		"store consolidate":  {"RunActivity:ConsolidatePage", "RunWorkflow:ConsolidateMemory"},
-	} {
-		way := reached[from]
-		for _, name := range through {
-			if !slices.Contains(way, name) {
-				t.Errorf("the way of %q is %v; it lacks %s", from, way, name)
-			}
-		}
-	}
+	})
+	c.checkAgentsTrace(t, traceID, spanID)
 	for _, want := range []string{
 		"polyphony_commit_operations", "polyphony_commit_duration", "polyphony_recall_voice_duration", "polyphony_activity_duration",
 		"polyphony_writes_waiting", "polyphony_index_drift", "polyphony_embeddings_backlog", "polyphony_conflicts_open", "temporal_workflow_completed",

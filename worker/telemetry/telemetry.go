@@ -151,6 +151,10 @@ func (t *Telemetry) Configure(opts *client.Options) error {
 	return nil
 }
 
+// Tracer begins the spans of the gateway's calls; it makes none that is kept
+// when no traces are sent.
+func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
+
 // Stop sends what is left and ends.
 func (t *Telemetry) Stop(ctx context.Context) error {
 	var err error
