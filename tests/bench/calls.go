@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -13,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
 	"github.com/polyphony-memory/polyphony/workflows"
-	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
 
 // actions are the events that Temporal Cloud counts as billable actions: a start,
@@ -28,24 +26,13 @@ var actions = map[enumspb.EventType]bool{
 // benchCalls makes each kind of call once on a workspace of 300 facts and reads
 // what the engine keeps of it.
 func benchCalls(ctx context.Context, dir string) error {
-	data := filepath.Join(dir, "data")
-	stop, err := startWorker(ctx, data)
-	if err != nil {
-		return err
-	}
-	t, shards, err := locate.Connect(ctx, data, func(string) (string, bool) { return "", false }, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return errors.Join(err, stop())
-	}
-	err = tellCalls(ctx, t, workflows.NewClient(t, shards))
-	t.Close()
-	return errors.Join(err, stop())
+	return withWorker(ctx, filepath.Join(dir, "data"), func(t client.Client, c *workflows.Client) error { return tellCalls(ctx, t, c) })
 }
 
 func tellCalls(ctx context.Context, t client.Client, c *workflows.Client) error {
 	const ws, facts, page = "calls", 300, 100
 	who := record.Caller{Workspace: ws, Agent: "agent-1", Role: "coder"}
-	words := newCorpus(21)
+	words := corpus.New(21)
 	source := fmt.Sprintf("%064x", 1)
 	imported, _, err := c.BeginImport(ctx, who, source)
 	if err != nil {
@@ -54,7 +41,7 @@ func tellCalls(ctx context.Context, t client.Client, c *workflows.Client) error 
 	for p := range facts / page {
 		var items []record.ProposeFact
 		for i := range page {
-			one := words.proposal(ws, p*page+i, facts)
+			one := words.Proposal(ws, p*page+i, facts)
 			one.Caller = record.Caller{}
 			items = append(items, one)
 		}
@@ -81,7 +68,7 @@ func tellCalls(ctx context.Context, t client.Client, c *workflows.Client) error 
 		}
 		return err
 	}
-	proposal := words.proposal(ws, facts, facts)
+	proposal := words.Proposal(ws, facts, facts)
 	caller, id := keyed(record.KindProposeFact)
 	proposal.Caller = caller
 	_, err = c.ProposeFact(ctx, proposal)

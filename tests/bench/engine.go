@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
@@ -43,7 +46,7 @@ func startWorker(ctx context.Context, data string) (stop func() error, err error
 
 func benchEngine(ctx context.Context, dir string, sizes []int) error {
 	data := filepath.Join(dir, "data")
-	c := newCorpus(3)
+	c := corpus.New(3)
 	asked := map[int][]record.ProposeFact{}
 	for _, n := range sizes {
 		ws := fmt.Sprintf("bench-%d", n)
@@ -58,17 +61,32 @@ func benchEngine(ctx context.Context, dir string, sizes []int) error {
 			return err
 		}
 	}
+	return withWorker(ctx, data, func(_ client.Client, c *workflows.Client) error { return benchDispatch(ctx, c, sizes, asked) })
+}
+
+// benchLoad measures many callers at once on the embedded engine; the test of
+// the topology measures the same on PostgreSQL.
+func benchLoad(ctx context.Context, dir string, window time.Duration) error {
+	return withWorker(ctx, filepath.Join(dir, "data"), func(_ client.Client, c *workflows.Client) error {
+		rows, err := load.Run(ctx, c, window)
+		if err != nil {
+			return err
+		}
+		return load.Print(os.Stdout, rows)
+	})
+}
+
+// withWorker runs a worker on a data folder while use calls it.
+func withWorker(ctx context.Context, data string, use func(client.Client, *workflows.Client) error) error {
 	stop, err := startWorker(ctx, data)
 	if err != nil {
 		return err
 	}
-	noEnv := func(string) (string, bool) { return "", false }
-	t, shards, err := locate.Connect(ctx, data, noEnv, slog.New(slog.DiscardHandler))
+	t, shards, err := locate.Connect(ctx, data, func(string) (string, bool) { return "", false }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return errors.Join(err, stop())
 	}
-	client := workflows.NewClient(t, shards)
-	err = errors.Join(benchDispatch(ctx, client, sizes, asked), benchProposals(ctx, client, c))
+	err = use(t, workflows.NewClient(t, shards))
 	t.Close()
 	return errors.Join(err, stop())
 }
@@ -80,7 +98,7 @@ func benchDispatch(ctx context.Context, client *workflows.Client, sizes []int, a
 		caller := record.Caller{Workspace: fmt.Sprintf("bench-%d", n), Agent: "agent-1"}
 		var dispatches, searches []time.Duration
 		for i := range 220 {
-			q := question(asked[n][rng.IntN(n)].Content, rng)
+			q := corpus.Question(asked[n][rng.IntN(n)].Content, rng)
 			start := time.Now()
 			if _, err := client.AssemblePreamble(ctx, record.Dispatch{Caller: caller, Task: q + " please look into it"}); err != nil {
 				return err
@@ -94,41 +112,7 @@ func benchDispatch(ctx context.Context, client *workflows.Client, sizes []int, a
 				dispatches, searches = append(dispatches, took), append(searches, time.Since(start))
 			}
 		}
-		fmt.Printf("| %d | %s | %s | %s | %s |\n", n, ms(percentile(dispatches, 50)), ms(percentile(dispatches, 95)), ms(percentile(searches, 50)), ms(percentile(searches, 95)))
-	}
-	return nil
-}
-
-func benchProposals(ctx context.Context, client *workflows.Client, c *corpus) error {
-	fmt.Println("\n| callers | proposals/s through the engine | p50 ms | p95 ms |\n| --- | --- | --- | --- |")
-	for _, callers := range []int{1, 8, 64} {
-		n := 150 * min(callers, 12)
-		next := make(chan record.ProposeFact)
-		var mu sync.Mutex
-		var times []time.Duration
-		var failed error
-		var wg sync.WaitGroup
-		start := time.Now()
-		for range callers {
-			wg.Go(func() {
-				for r := range next {
-					one := time.Now()
-					_, err := client.ProposeFact(ctx, r)
-					mu.Lock()
-					times, failed = append(times, time.Since(one)), errors.Join(failed, err)
-					mu.Unlock()
-				}
-			})
-		}
-		for i := range n {
-			next <- c.proposal(fmt.Sprintf("callers-%d", callers), i, n)
-		}
-		close(next)
-		wg.Wait()
-		if failed != nil {
-			return failed
-		}
-		fmt.Printf("| %d | %.0f | %s | %s |\n", callers, float64(n)/time.Since(start).Seconds(), ms(percentile(times, 50)), ms(percentile(times, 95)))
+		fmt.Printf("| %d | %s | %s | %s | %s |\n", n, load.MS(load.Percentile(dispatches, 50)), load.MS(load.Percentile(dispatches, 95)), load.MS(load.Percentile(searches, 50)), load.MS(load.Percentile(searches, 95)))
 	}
 	return nil
 }

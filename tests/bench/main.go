@@ -2,6 +2,7 @@
 //
 //	go run ./tests/bench store  [--facts N] [--dir DIR]
 //	go run ./tests/bench engine [--facts N] [--dir DIR]
+//	go run ./tests/bench load   [--window 10s] [--dir DIR]
 //	go run ./tests/bench recall [--facts N] [--dir DIR] [--vector-index memory|file|none] [--json]
 //	go run ./tests/bench start
 //	go run ./tests/bench calls
@@ -15,14 +16,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/polyphony-memory/polyphony/memory"
 )
 
 // measurements are what can be asked for.
-const measurements = "store, engine, recall, start, calls or scale"
+const measurements = "store, engine, load, recall, start, calls or scale"
 
 func main() {
 	if err := run(context.Background(), os.Args[1:]); err != nil {
@@ -38,6 +38,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	facts := flags.Int("facts", 100000, "the largest number of facts")
 	workspaces := flags.Int("workspaces", 2000, "the workspaces of scale")
+	window := flags.Duration("window", 10*time.Second, "load: how long each measurement lasts")
 	dir := flags.String("dir", "", "folder for the files (default a temporary one); the disk decides what a sync costs; recall uses again what it finds there")
 	index := flags.String("vector-index", "", "recall: what finds the nearest vectors (default memory)")
 	asJSON := flags.Bool("json", false, "recall: print JSON instead of tables")
@@ -63,6 +64,8 @@ func run(ctx context.Context, args []string) error {
 		return benchStore(ctx, *dir, sizes)
 	case "engine":
 		return benchEngine(ctx, *dir, sizes)
+	case "load":
+		return benchLoad(ctx, *dir, *window)
 	case "recall":
 		i, err := memory.ParseVectorIndex(*index)
 		if err != nil {
@@ -78,15 +81,3 @@ func run(ctx context.Context, args []string) error {
 	}
 	return fmt.Errorf("unknown measurement %q: %s", args[0], measurements)
 }
-
-// percentile returns the p-th percentile, 0 to 100, of the samples.
-func percentile(samples []time.Duration, p float64) time.Duration {
-	if len(samples) == 0 {
-		return 0
-	}
-	s := slices.Clone(samples)
-	slices.Sort(s)
-	return s[min(len(s)-1, int(p/100*float64(len(s))))]
-}
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

@@ -9,6 +9,8 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 )
 
 // readersRow is what sixteen readers at once get, idle or during an import.
@@ -26,7 +28,7 @@ const readers = 16
 // while facts are imported page after page.
 func benchReaders(ctx context.Context, dir string, n int, opts memory.Options) ([]readersRow, error) {
 	opts.Embedding = plantedModel
-	if err := load(ctx, dir, n, opts, &sizeRow{}); err != nil {
+	if err := fillVectors(ctx, dir, n, opts, &sizeRow{}); err != nil {
 		return nil, err
 	}
 	s, err := memory.Open(ctx, dir, "bench", opts)
@@ -47,7 +49,7 @@ func benchReaders(ctx context.Context, dir string, n int, opts memory.Options) (
 				ended <- nil
 				return
 			}
-			ended <- importUntil(importing, s, newCorpus(11))
+			ended <- importUntil(importing, s, corpus.New(11))
 		}()
 		row, err := readAll(ctx, s, asked)
 		stop()
@@ -62,12 +64,12 @@ func benchReaders(ctx context.Context, dir string, n int, opts memory.Options) (
 
 // importUntil imports pages of a hundred facts, as an import workflow does,
 // until the context ends.
-func importUntil(ctx context.Context, s *memory.Store, c *corpus) error {
+func importUntil(ctx context.Context, s *memory.Store, c *corpus.Corpus) error {
 	const page, n = 100, 1 << 20
 	for from := 0; ctx.Err() == nil; from += page {
 		req := record.ImportFacts{Caller: record.Caller{Workspace: s.Workspace()}}
 		for i := from; i < from+page; i++ {
-			p := c.proposal(s.Workspace(), i, n)
+			p := c.Proposal(s.Workspace(), i, n)
 			p.Key = ""
 			req.Items = append(req.Items, p)
 		}
@@ -103,5 +105,5 @@ func readAll(ctx context.Context, s *memory.Store, asked []asking) (readersRow, 
 	}
 	wg.Wait()
 	took := time.Since(start)
-	return readersRow{Rate: float64(len(times)) / took.Seconds(), P50: inMS(percentile(times, 50)), P95: inMS(percentile(times, 95))}, failed
+	return readersRow{Rate: float64(len(times)) / took.Seconds(), P50: inMS(load.Percentile(times, 50)), P95: inMS(load.Percentile(times, 95))}, failed
 }

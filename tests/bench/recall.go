@@ -18,6 +18,8 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 )
 
 // recallReport is what `bench recall --json` prints.
@@ -71,7 +73,7 @@ func (t *timings) measure(what string, warming bool, f func() error) error {
 
 func (t *timings) row(n int, what string) latencyRow {
 	samples := t.took[what]
-	return latencyRow{n, what, inMS(percentile(samples, 50)), inMS(percentile(samples, 95)), inMS(t.cpu[what] / time.Duration(max(1, len(samples))))}
+	return latencyRow{n, what, inMS(load.Percentile(samples, 50)), inMS(load.Percentile(samples, 95)), inMS(t.cpu[what] / time.Duration(max(1, len(samples))))}
 }
 
 // loadedMark names the file that says that a folder of --dir is complete.
@@ -124,7 +126,7 @@ func recallAt(ctx context.Context, dir string, n int, opts memory.Options) (size
 	opts.Embedding = plantedModel
 	mark := filepath.Join(dir, loadedMark)
 	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
-		if err := load(ctx, dir, n, opts, &size); err != nil {
+		if err := fillVectors(ctx, dir, n, opts, &size); err != nil {
 			return size, nil, err
 		}
 		if err := os.WriteFile(mark, nil, 0o600); err != nil {
@@ -148,16 +150,16 @@ func recallAt(ctx context.Context, dir string, n int, opts memory.Options) (size
 	return size, rows, err
 }
 
-// load fills a workspace through the write path that every fact takes, then
+// fillVectors fills a workspace through the write path that every fact takes, then
 // gives the facts their vectors.
-func load(ctx context.Context, dir string, n int, opts memory.Options, size *sizeRow) error {
+func fillVectors(ctx context.Context, dir string, n int, opts memory.Options, size *sizeRow) error {
 	s, err := memory.Open(ctx, dir, "bench", opts)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
 	const part = 50000
-	c := newCorpus(1)
+	c := corpus.New(1)
 	start := time.Now()
 	for from := 0; from < n; from += part {
 		if _, _, err := fill(ctx, s, c, from, min(n, from+part), 256); err != nil {
@@ -286,7 +288,7 @@ func questions(ctx context.Context, s *memory.Store, n, count int) ([]asking, er
 				return err
 			}
 			for _, r := range rows {
-				out = append(out, asking{question(r.Value.Content, rng), r.Seq})
+				out = append(out, asking{corpus.Question(r.Value.Content, rng), r.Seq})
 			}
 		}
 		return nil

@@ -17,6 +17,8 @@ import (
 
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 )
 
 const (
@@ -55,8 +57,8 @@ func benchScale(ctx context.Context, dir string, workspaces, facts int) error {
 	fmt.Printf("measured on %d workspaces of %d facts:\n\n| | |\n| --- | --- |\n", calibrated, factsEach)
 	for _, row := range [][2]string{
 		{"bytes of an empty workspace", fmt.Sprintf("%.0f", c.file)}, {"bytes of a fact", fmt.Sprintf("%.0f", c.fact)},
-		{"core ms to make one, 64 callers", ms(c.create)}, {"core ms of a fact, 64 callers", ms(c.bulk)},
-		{"core ms to open one and write a fact", ms(c.open)}, {"core ms to write a fact", ms(c.write)}, {"core ms to close one", ms(c.end)},
+		{"core ms to make one, 64 callers", load.MS(c.create)}, {"core ms of a fact, 64 callers", load.MS(c.bulk)},
+		{"core ms to open one and write a fact", load.MS(c.open)}, {"core ms to write a fact", load.MS(c.write)}, {"core ms to close one", load.MS(c.end)},
 		{"MB of memory while open", fmt.Sprintf("%.2f", c.openBytes/(1<<20))}, {"file descriptors while open", fmt.Sprintf("%.1f", c.openFiles)},
 	} {
 		fmt.Printf("| %s | %s |\n", row[0], row[1])
@@ -70,7 +72,7 @@ func calibrate(ctx context.Context, dir string) (c costs, err error) {
 	if err != nil {
 		return c, err
 	}
-	words := newCorpus(11)
+	words := corpus.New(11)
 	// each is the core's time of f for each of the workspaces.
 	each := func(f func() error) time.Duration {
 		start := heldBy("self").cpu
@@ -122,7 +124,7 @@ func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) e
 	if err != nil {
 		return err
 	}
-	words := newCorpus(12)
+	words := corpus.New(12)
 	each := facts / workspaces
 	before := held()
 	start := before.cpu
@@ -163,8 +165,8 @@ func simulate(ctx context.Context, dir string, c costs, workspaces, facts int) e
 }
 
 // propose writes the n-th fact of the i-th workspace, which gets about of.
-func propose(ctx context.Context, w *memory.Workspaces, words *corpus, i, n, of int) error {
-	return put(ctx, w, words.proposal(fmt.Sprintf("scale-%d", i), n, of))
+func propose(ctx context.Context, w *memory.Workspaces, words *corpus.Corpus, i, n, of int) error {
+	return put(ctx, w, words.Proposal(fmt.Sprintf("scale-%d", i), n, of))
 }
 
 func put(ctx context.Context, w *memory.Workspaces, p record.ProposeFact) error {
@@ -176,7 +178,7 @@ func put(ctx context.Context, w *memory.Workspaces, p record.ProposeFact) error 
 
 // fillMany writes the facts from to of into each workspace, one workspace after
 // the other, 64 callers at once.
-func fillMany(ctx context.Context, w *memory.Workspaces, words *corpus, workspaces, from, of int) error {
+func fillMany(ctx context.Context, w *memory.Workspaces, words *corpus.Corpus, workspaces, from, of int) error {
 	next := make(chan record.ProposeFact)
 	var mu sync.Mutex
 	var failed error
@@ -194,7 +196,7 @@ func fillMany(ctx context.Context, w *memory.Workspaces, words *corpus, workspac
 	}
 	for i := range workspaces {
 		for n := from; n < of; n++ {
-			next <- words.proposal(fmt.Sprintf("scale-%d", i), n, of)
+			next <- words.Proposal(fmt.Sprintf("scale-%d", i), n, of)
 		}
 	}
 	close(next)

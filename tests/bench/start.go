@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 	"github.com/polyphony-memory/polyphony/workflows"
 	"github.com/polyphony-memory/polyphony/workflows/locate"
 )
@@ -106,6 +107,6 @@ func timeStarts(name, binary string, args, env []string, serves func(pid int) bo
 			return err
 		}
 	}
-	fmt.Printf("| %s | %.1f | %s | %d | %d |\n", name, float64(info.Size())/1e6, ms(percentile(took, 50)), h.bytes>>20, h.files)
+	fmt.Printf("| %s | %.1f | %s | %d | %d |\n", name, float64(info.Size())/1e6, load.MS(load.Percentile(took, 50)), h.bytes>>20, h.files)
 	return nil
 }

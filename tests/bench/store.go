@@ -13,14 +13,16 @@ import (
 	"github.com/polyphony-memory/polyphony/memory"
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/recall"
+	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 )
 
 // fill proposes facts from to n with callers at once and returns how long it
 // took.
-func fill(ctx context.Context, s *memory.Store, c *corpus, from, n, callers int) ([]record.ProposeFact, time.Duration, error) {
+func fill(ctx context.Context, s *memory.Store, c *corpus.Corpus, from, n, callers int) ([]record.ProposeFact, time.Duration, error) {
 	reqs := make([]record.ProposeFact, 0, n-from)
 	for i := from; i < n; i++ {
-		reqs = append(reqs, c.proposal(s.Workspace(), i, n))
+		reqs = append(reqs, c.Proposal(s.Workspace(), i, n))
 	}
 	next := make(chan record.ProposeFact)
 	errs := make(chan error, callers)
@@ -59,7 +61,7 @@ func benchStore(ctx context.Context, dir string, sizes []int) error {
 	fmt.Println("\n| facts | proposals/s (256 callers) | open ms | bytes a fact | search p50 ms | search p95 ms | preamble p50 ms | preamble p95 ms |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
 	path := filepath.Join(dir, "grow")
-	c := newCorpus(1)
+	c := corpus.New(1)
 	var asked []record.ProposeFact
 	have := 0
 	for _, n := range sizes {
@@ -90,8 +92,8 @@ func benchStore(ctx context.Context, dir string, sizes []int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %.0f | %s | %d | %s | %s | %s | %s |\n", n, rate, ms(opened), info.Size()/int64(n),
-			ms(percentile(search, 50)), ms(percentile(search, 95)), ms(percentile(preamble, 50)), ms(percentile(preamble, 95)))
+		fmt.Printf("| %d | %.0f | %s | %d | %s | %s | %s | %s |\n", n, rate, load.MS(opened), info.Size()/int64(n),
+			load.MS(load.Percentile(search, 50)), load.MS(load.Percentile(search, 95)), load.MS(load.Percentile(preamble, 50)), load.MS(load.Percentile(preamble, 95)))
 		if err := s.Close(); err != nil {
 			return err
 		}
@@ -115,7 +117,7 @@ func benchCommit(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		_, took, err := fill(ctx, s, newCorpus(2), 0, m.facts, m.callers)
+		_, took, err := fill(ctx, s, corpus.New(2), 0, m.facts, m.callers)
 		if err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ func benchReads(ctx context.Context, s *memory.Store, asked []record.ProposeFact
 	engine := recall.NewEngine(nil)
 	const rounds = 400
 	for i := range rounds + 20 {
-		q := question(asked[rng.IntN(len(asked))].Content, rng)
+		q := corpus.Question(asked[rng.IntN(len(asked))].Content, rng)
 		start := time.Now()
 		if _, err := engine.Search(ctx, s, record.Search{Caller: record.Caller{Workspace: "bench"}, Query: q, Mode: "keyword"}); err != nil {
 			return nil, nil, err

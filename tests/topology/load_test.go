@@ -127,16 +127,16 @@ func (a *agent) between(from, to time.Time) []answered {
 	return slices.DeleteFunc(slices.Clone(a.calls), func(c answered) bool { return c.began.Before(from) || !c.ended.Before(to) })
 }
 
-// load is many agents at once.
-type load struct {
+// fleet is many agents at once.
+type fleet struct {
 	agents []*agent
 	stop   chan struct{}
 	wg     sync.WaitGroup
 }
 
 // startLoad gives every shard two workspaces and every workspace an agent.
-func startLoad(ctx context.Context, c *cluster) *load {
-	l := &load{stop: make(chan struct{})}
+func startLoad(ctx context.Context, c *cluster) *fleet {
+	l := &fleet{stop: make(chan struct{})}
 	perShard := map[int]int{}
 	for i := 0; len(l.agents) < 2*shards; i++ {
 		workspace := fmt.Sprintf("fleet-%d", i)
@@ -152,7 +152,7 @@ func startLoad(ctx context.Context, c *cluster) *load {
 }
 
 // of returns the agents whose shards are first to last.
-func (l *load) of(first, last int) []*agent {
+func (l *fleet) of(first, last int) []*agent {
 	return slices.DeleteFunc(slices.Clone(l.agents), func(a *agent) bool {
 		s := workflows.Shard(a.workspace, shards)
 		return s < first || s > last
@@ -180,7 +180,7 @@ func await(t *testing.T, agents []*agent, more int) {
 }
 
 // end stops the load after the calls that are under way.
-func (l *load) end() {
+func (l *fleet) end() {
 	close(l.stop)
 	l.wg.Wait()
 }

@@ -1,4 +1,6 @@
-package main
+// Package corpus makes the statements that measurements use, and questions for
+// them. It holds no real text.
+package corpus
 
 import (
 	"fmt"
@@ -14,8 +16,9 @@ var commonWords = strings.Fields(`the of to and a in is it for on that with as a
 	team not after before new user which their has been can test build time all system more than run into only each api code
 	release should also during about between project database file server deploy error request page every change need client`)
 
-// corpus makes statements whose words follow Zipf's law, as natural text does.
-type corpus struct {
+// Corpus makes statements whose words follow Zipf's law, as natural text does,
+// the same ones for the same seed. It is for one goroutine at a time.
+type Corpus struct {
 	rng   *rand.Rand
 	words *rand.Zipf
 	vocab []string
@@ -23,8 +26,9 @@ type corpus struct {
 
 const vocabulary = 60000
 
-func newCorpus(seed uint64) *corpus {
-	c := &corpus{rng: rand.New(rand.NewPCG(seed, 7))}
+// New returns the corpus of a seed.
+func New(seed uint64) *Corpus {
+	c := &Corpus{rng: rand.New(rand.NewPCG(seed, 7))}
 	// s slightly above 1, as measured for English; v flattens the head.
 	c.words = rand.NewZipf(c.rng, 1.07, 2.7, vocabulary-1)
 	c.vocab = append(c.vocab, commonWords...)
@@ -47,7 +51,7 @@ func newCorpus(seed uint64) *corpus {
 	return c
 }
 
-func (c *corpus) sentence() []string {
+func (c *Corpus) sentence() []string {
 	words := make([]string, 9+c.rng.IntN(16))
 	for i := range words {
 		words[i] = c.vocab[c.words.Uint64()]
@@ -55,9 +59,9 @@ func (c *corpus) sentence() []string {
 	return words
 }
 
-// proposal is the i-th statement of a workspace of n: 20 to a topic, 12
+// Proposal is the i-th statement of a workspace of n: 20 to a topic, 12
 // domains, 8 agents.
-func (c *corpus) proposal(workspace string, i, n int) record.ProposeFact {
+func (c *Corpus) Proposal(workspace string, i, n int) record.ProposeFact {
 	s := strings.Join(c.sentence(), " ")
 	return record.ProposeFact{
 		Caller: record.Caller{Workspace: workspace, Agent: fmt.Sprintf("agent-%d", i%8), Key: fmt.Sprintf("bench-%d", i)},
@@ -66,9 +70,9 @@ func (c *corpus) proposal(workspace string, i, n int) record.ProposeFact {
 	}
 }
 
-// question is 8 words of a statement, as somebody would ask for it: the order
+// Question is 8 words of a statement, as somebody would ask for it: the order
 // kept, the rest left out.
-func question(content string, rng *rand.Rand) string {
+func Question(content string, rng *rand.Rand) string {
 	words := strings.Fields(content)
 	for len(words) > 8 {
 		i := rng.IntN(len(words))
