@@ -151,7 +151,7 @@ func TestRules(t *testing.T) {
 		{"only worker reaches the Temporal server", map[string][]string{"gateway/rpc": {"worker/engine"}}, ""},
 		{"only memory imports SQLite drivers", map[string][]string{"recall": {"github.com/mattn/go-sqlite3"}}, ""},
 		{"nothing imports a program", map[string][]string{"gateway/rpc": {"starter"}}, ""},
-		{"nothing imports a program", map[string][]string{"worker": {"tests/endtoend"}}, ""},
+		{"nothing outside the tests imports them", map[string][]string{"worker": {"tests/endtoend"}}, ""},
 		{"recall imports of ours only", map[string][]string{"recall": {"dispatch"}}, ""},
 		{"memory imports of ours only", map[string][]string{"memory": {"recall"}}, ""},
 		{"gateway imports of ours only", map[string][]string{"gateway/rpc": {"activities"}}, ""},
