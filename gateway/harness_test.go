@@ -283,4 +283,4 @@ func text(res *sdk.CallToolResult) string {
 
 type args = map[string]any
 
-func logTo(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+func logTo(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewJSONHandler(b, nil)) }
