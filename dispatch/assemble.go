@@ -23,6 +23,9 @@ const (
 	candidates = 100
 	// distinct is how many of them, copies left out, the lines are taken from.
 	distinct = 4 * maxFacts
+	// maxStaleBytes bounds the stale statements and what holds instead, past the
+	// first: all of them together may be larger than an answer can be.
+	maxStaleBytes = 48 << 10
 	// relevance is the share of the best match's score that a shortlisted fact
 	// must reach.
 	relevance = 0.35
@@ -44,7 +47,9 @@ type parts struct {
 	// facts are the shortlist's candidates, best first.
 	facts []shortFact
 	terms []text.Term
-	stale []record.Stale
+	// stale are as many as fit, cutStale says that there are more.
+	stale    []record.Stale
+	cutStale bool
 	// missing names the parts that could not be read.
 	missing []string
 }
@@ -125,7 +130,7 @@ func gather(ctx context.Context, v *memory.View, voice recall.Voice, req record.
 		return err
 	})
 	read(partStale, func() (err error) {
-		p.stale, err = staleStatements(v, req.Context)
+		p.stale, p.cutStale, err = staleStatements(v, req.Context)
 		return err
 	})
 	return p
@@ -233,16 +238,18 @@ func equalSets(a, b map[string]bool) bool {
 	return true
 }
 
-// staleStatements finds the statements that repeat a superseded version.
-func staleStatements(v *memory.View, statements []string) ([]record.Stale, error) {
-	stale := []record.Stale{}
+// staleStatements finds the statements that repeat a superseded version, and
+// says whether there was no room for all of them.
+func staleStatements(v *memory.View, statements []string) (stale []record.Stale, cut bool, err error) {
+	stale = []record.Stale{}
+	size := 0
 	for _, s := range statements {
 		if text.Blank(s) {
 			continue
 		}
 		m, err := v.StaleVersion(s)
 		if err != nil {
-			return stale, err
+			return stale, false, err
 		}
 		if m == nil {
 			continue
@@ -251,7 +258,10 @@ func staleStatements(v *memory.View, statements []string) ([]record.Stale, error
 		if m.Replaced {
 			found.CurrentID, found.Current = m.Current.ID, m.Current.Content
 		}
+		if size += len(found.Statement) + len(found.Current); size > maxStaleBytes && len(stale) > 0 {
+			return stale, true, nil
+		}
 		stale = append(stale, found)
 	}
-	return stale, nil
+	return stale, false, nil
 }

@@ -228,25 +228,34 @@ func (s *site) agent(headers ...string) *sdk.ClientSession {
 	return session
 }
 
-// called calls a tool and decodes its structured result.
+// called calls a tool that must succeed and decodes its structured result.
 func called[T any](t testing.TB, c *sdk.ClientSession, name string, args any) T {
+	t.Helper()
+	out, failed := tried[T](t, c, name, args)
+	if failed != "" {
+		t.Fatalf("%s: %s", name, failed)
+	}
+	return out
+}
+
+// tried calls a tool and decodes its structured result, or returns its error.
+func tried[T any](t testing.TB, c *sdk.ClientSession, name string, args any) (out T, failed string) {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if res.IsError {
-		t.Fatalf("%s: %s", name, text(res))
+		return out, text(res)
 	}
 	raw, err := json.Marshal(res.StructuredContent)
-	var out T
 	if err == nil {
 		err = json.Unmarshal(raw, &out)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	return out
+	return out, ""
 }
 
 // refused calls a tool that must fail with the error's name.
@@ -274,4 +283,4 @@ func text(res *sdk.CallToolResult) string {
 
 type args = map[string]any
 
-func logTo(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+func logTo(b *lockedBuffer) *slog.Logger { return slog.New(slog.NewJSONHandler(b, nil)) }

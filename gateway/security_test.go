@@ -176,7 +176,7 @@ func TestAttacks_tokens(t *testing.T) {
 			t.Error("a token stands in a file")
 		}
 	}
-	if !strings.Contains(s.log.String(), "denied") || !strings.Contains(s.log.String(), "reason=token") {
+	if !strings.Contains(s.log.String(), "denied") || !strings.Contains(s.log.String(), `"reason":"token"`) {
 		t.Error("the audit log says nothing of the denied calls")
 	}
 }

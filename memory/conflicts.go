@@ -75,11 +75,30 @@ func scanConflict(r scanner) (c record.Conflict, err error) {
 	return c, err
 }
 
+// bothHold is the decision that a pair does not conflict.
+const bothHold = "both"
+
+// settled returns nil when a closed row says what is decided again.
+//
+// Errors: SupersedeInvalid.
+func settled(c record.Conflict, winner string) error {
+	switch {
+	case c.Resolution == bothHold && winner == bothHold, c.Winner == winner:
+		return nil
+	case c.Resolution == bothHold:
+		return record.Errorf(record.SupersedeInvalid, "conflict_id", "the conflict was decided already: both hold")
+	case c.Winner != "":
+		return record.Errorf(record.SupersedeInvalid, "conflict_id", "the conflict was decided already: %s holds", c.Winner)
+	}
+	return record.Errorf(record.SupersedeInvalid, "conflict_id", "the conflict is over: one of its facts is no longer current")
+}
+
 // ResolveConflict closes an open row: the winner supersedes the other, or both
-// are kept and the pair is not raised again.
+// are kept and the pair is not raised again. The same decision again finds the
+// row as the first left it.
 //
 // Errors: NotFound, InvalidArgument (the winner is not of the pair),
-// SupersedeInvalid (the row is closed).
+// SupersedeInvalid (the row is closed otherwise).
 func (s *Store) ResolveConflict(ctx context.Context, req record.ResolveConflict) (record.ResolveConflictResult, error) {
 	return apply(ctx, s, record.KindResolveConflict, req, func(t *tx) (res record.ResolveConflictResult, err error) {
 		if err := record.CheckText("reason", req.Reason, record.MaxNameBytes); err != nil {
@@ -89,18 +108,20 @@ func (s *Store) ResolveConflict(ctx context.Context, req record.ResolveConflict)
 		if err != nil {
 			return res, err
 		}
+		if req.Winner != bothHold && req.Winner != c.FactA && req.Winner != c.FactB {
+			return res, record.Errorf(record.InvalidArgument, "winner", "the winner is one of the two facts of the conflict, or both")
+		}
 		if !c.Open {
-			return res, record.Errorf(record.SupersedeInvalid, "conflict_id", "the conflict is closed already")
+			return record.ResolveConflictResult{Conflict: c}, settled(c, req.Winner)
 		}
 		reason := req.Reason
 		if reason == "" {
 			reason = "resolved on request"
 		}
 		c.Open, c.ClosedAt, c.ResolvedBy = false, t.now, req.Agent
-		switch req.Winner {
-		case "both":
-			c.Resolution = "both"
-		case c.FactA, c.FactB:
+		if req.Winner == bothHold {
+			c.Resolution = bothHold
+		} else {
 			c.Resolution, c.Winner, c.Loser = "superseded", c.FactA, c.FactB
 			if req.Winner == c.FactB {
 				c.Winner, c.Loser = c.FactB, c.FactA
@@ -116,8 +137,6 @@ func (s *Store) ResolveConflict(ctx context.Context, req record.ResolveConflict)
 			if err := t.supersede(loser, winner, c.Kind, reason); err != nil {
 				return res, err
 			}
-		default:
-			return res, record.Errorf(record.InvalidArgument, "winner", "the winner is one of the two facts of the conflict, or both")
 		}
 		err = t.exec("UPDATE conflicts SET open = 0, winner = ?, loser = ?, resolution = ?, resolved_by = ?, closed_at = ? WHERE id = ?",
 			c.Winner, c.Loser, c.Resolution, c.ResolvedBy, t.now.Micros(), c.ID)

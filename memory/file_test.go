@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -497,6 +498,8 @@ func TestStore_writesDoNotStopReads(t *testing.T) {
 func TestStore_panicIsContained(t *testing.T) {
 	t.Parallel()
 	s, _ := mustOpen(t)
+	var log strings.Builder
+	s.log = slog.New(slog.NewTextHandler(&log, nil))
 	_, err := apply(t.Context(), s, "test", caller, func(x *tx) (struct{}, error) {
 		if err := x.exec("INSERT INTO meta (key, value) VALUES ('half', 'done')"); err != nil {
 			t.Error(err)
@@ -504,6 +507,9 @@ func TestStore_panicIsContained(t *testing.T) {
 		panic("a bug")
 	})
 	wantCode(t, err, record.Unavailable)
+	if !strings.Contains(log.String(), `kind=test workspace=w agent=a panic="a bug"`) {
+		t.Errorf("the log says %q", log.String())
+	}
 	mustPropose(t, s, req("t", "the store goes on"))
 	mustView(t, s, func(v *View) error {
 		var n int

@@ -10,6 +10,10 @@ import (
 // that share its rarest words.
 const checkCandidates = 48
 
+// maxNowBytes bounds what the record says on one statement, past the first
+// fact: together its candidates may be larger than an answer can be.
+const maxNowBytes = 48 << 10
+
 // CheckStatements holds statements against the record, in order: which of them
 // are stale or contradicted, and what the record says now. A line of our own
 // preamble is taken for the statement in it. Facts that the scope hides neither
@@ -26,6 +30,7 @@ func (v *View) CheckStatements(scope Scope, statements []string) ([]record.Check
 		if out[i], err = v.checkStatement(scope, s); err != nil {
 			return nil, err
 		}
+		fitNow(&out[i])
 	}
 	return out, nil
 }
@@ -87,6 +92,17 @@ func (v *View) checkStatement(scope Scope, statement string) (record.CheckedStat
 		out.Standing = record.StandingContradicted
 	}
 	return out, nil
+}
+
+// fitNow leaves out the last of what the record says when it is too much.
+func fitNow(s *record.CheckedStatement) {
+	size := 0
+	for i, n := range s.Now {
+		if size += len(n.Content) + len(n.Reason); size > maxNowBytes && i > 0 {
+			s.Now, s.Left = s.Now[:i], len(s.Now)-i
+			return
+		}
+	}
 }
 
 func recordedNow(f record.Fact, reason string) record.RecordedNow {

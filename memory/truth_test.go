@@ -698,6 +698,7 @@ func TestStore_ResolveConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, resolve(c.ID, x), record.SupersedeInvalid)
+	wantCode(t, resolve(c.ID, "nobody"), record.InvalidArgument)
 	if r := harmonize(t, s); r.ConflictsOpened != 0 || len(activeContents(t, s)) != 2 {
 		t.Errorf("a resolved pair was raised again: %+v", r)
 	}
@@ -705,6 +706,15 @@ func TestStore_ResolveConflict(t *testing.T) {
 	c, x, y = open("the otter queue deploys to prod", "the otter queue deploys to staging")
 	if err := resolve(c.ID, y); err != nil {
 		t.Fatal(err)
+	}
+	before := dump(t, s)
+	if err := resolve(c.ID, y); err != nil {
+		t.Errorf("the same decision again: %v", err)
+	}
+	wantCode(t, resolve(c.ID, x), record.SupersedeInvalid)
+	wantCode(t, resolve(c.ID, "both"), record.SupersedeInvalid)
+	if after := dump(t, s); after != before {
+		t.Error("deciding again changed something")
 	}
 	mustView(t, s, func(v *View) error {
 		f, err := v.Fact(x)

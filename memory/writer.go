@@ -259,7 +259,7 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 		return false, storeError(err)
 	}
 	indexed := w.index.mark()
-	result, err := runEffect(t, op.effect)
+	result, err := runEffect(t, op)
 	if err == nil {
 		op.result, err = json.Marshal(result)
 	}
@@ -286,14 +286,14 @@ func (w *writer) one(op *operation) (changed bool, txErr error) {
 }
 
 // runEffect keeps a panic in one operation from ending the process.
-func runEffect(t *tx, effect func(*tx) (any, error)) (result any, err error) {
+func runEffect(t *tx, op *operation) (result any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			t.writer.store.log.Error("a write panicked", "panic", fmt.Sprint(r))
+			t.writer.store.log.Error("a write panicked", "kind", op.kind, "workspace", op.caller.Workspace, "agent", op.caller.Agent, "panic", fmt.Sprint(r))
 			err = record.Errorf(record.Unavailable, "", "internal error in a write")
 		}
 	}()
-	return effect(t)
+	return op.effect(t)
 }
 
 func failAll(batch []*operation, err error) {

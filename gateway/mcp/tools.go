@@ -90,7 +90,7 @@ func factTools() []tool {
 				{Name: "held_at", Kind: params.Text, Time: true, About: "When it was held."},
 				{Name: "attendees", Kind: params.Texts, About: "Who attended."},
 			},
-		}, (*workflows.Client).CaptureMeetingDecisions),
+		}, capture),
 	}
 }
 
@@ -189,7 +189,7 @@ func orderTools() []tool {
 		}, record.ReadConflicts),
 		writes(tool{
 			name: "resolve_conflict", title: "Resolve a conflict", effect: correcting,
-			about: "Decide an open conflict: the winner supersedes the other, or both are kept and the pair is not raised again. Use it only when you know, or a person told you, which holds.",
+			about: "Decide an open conflict: the winner supersedes the other, or both are kept and the pair is not raised again. Use it only when you know, or a person told you, which holds. The same decision again is answered as the first; another one is refused.",
 			args: params.List{
 				params.Name("conflict_id", "Id of the conflict.").Must(),
 				params.Name("winner", "Id of the fact that holds, or both.").Must(),
@@ -240,6 +240,23 @@ func factHistory(ctx context.Context, c call) (answer, error) {
 	return answer{value: out}, err
 }
 
+// capture captures a meeting's decisions. Its report names every decision that
+// could not be taken, which may be all.
+func capture(c *workflows.Client, ctx context.Context, in record.CaptureMeeting) (record.MeetingReport, error) {
+	out, err := c.CaptureMeetingDecisions(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	ids, err := encode(out.FactIDs)
+	if err != nil {
+		return out, err
+	}
+	n, err := fitting(out.Failed, len(ids))
+	out.Left = len(out.Failed) - n
+	out.Failed = out.Failed[:n]
+	return out, err
+}
+
 func notes(ctx context.Context, c call) (answer, error) {
 	out, err := c.memory.Notes(ctx, c.caller)
 	return answer{value: out}, err
@@ -259,6 +276,9 @@ func preamble(ctx context.Context, c call) (answer, error) {
 			return answer{}, failed
 		}
 		text += "\nStatements of your context that are no longer true, and what holds now:\n" + string(stale) + "\n"
+		if slices.Contains(out.Cut, "stale") {
+			text += "There are more of them; state_check goes through all.\n"
+		}
 	}
 	return answer{value: out, text: text}, err
 }

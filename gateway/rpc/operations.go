@@ -152,7 +152,7 @@ func orderOperations() []operation {
 			args: params.List{onlyDomain, {Name: "open_only", Kind: params.Flag, Default: false, About: "Only those that wait for a decision."}},
 		}, record.ReadConflicts),
 		writes(operation{
-			name: "memory_conflict.resolve", about: "Decide an open conflict.", returns: "conflict",
+			name: "memory_conflict.resolve", about: "Decide an open conflict. The same decision again is answered as the first; another one is refused with SupersedeInvalid.", returns: "conflict",
 			args: params.List{params.Name("conflict_id", "Id of the conflict.").Must(), params.Name("winner", "Id of the fact that holds, or both.").Must(), reason},
 		}, (*workflows.Client).ResolveConflict),
 		lists[record.Belief](operation{

@@ -331,6 +331,8 @@ type MeetingReport struct {
 	ReMentioned int         `json:"re_mentioned"`
 	Withdrawn   int         `json:"withdrawn"`
 	Failed      []ItemError `json:"failed"`
+	// Left counts those of Failed that an agent's answer has no room for.
+	Left int `json:"left,omitempty"`
 	// FactIDs are the meeting's current decisions.
 	FactIDs []string `json:"fact_ids"`
 }

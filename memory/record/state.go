@@ -323,6 +323,9 @@ type CheckedStatement struct {
 	// Now is what the record says now on the matter; none when a stale
 	// statement was withdrawn without another taking its place.
 	Now []RecordedNow `json:"now"`
+	// Left counts those of Now that were left out because the answer would have
+	// been too large to travel.
+	Left int `json:"left,omitempty"`
 }
 
 // RecordedNow is a current fact that bears on a statement.

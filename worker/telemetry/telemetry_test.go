@@ -134,7 +134,7 @@ func TestActivities(t *testing.T) {
 		t.Fatalf("the log:\n%s", log)
 	}
 	for i, code := range []string{"Unavailable", "StoreCorrupt"} {
-		for _, part := range []string{"error=" + code, "activity=ProposeFact", "workspace=demo", "agent=scout", "workflow=", "run=", "attempt=1"} {
+		for _, part := range []string{"error=" + code, "activity=ProposeFact", "workspace=demo", "agent=scout", "workflow=default-test-workflow-id", "run=default-test-run-id", "attempt=1"} {
 			if !strings.Contains(lines[i], part) {
 				t.Errorf("the log lacks %s: %s", part, lines[i])
 			}
