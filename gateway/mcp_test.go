@@ -33,6 +33,8 @@ var fails = map[string]record.Code{
 	"state_claim": record.NotFound, "state_commit": record.NotFound,
 }
 
+// Every tool that is listed can be called with the least that it takes
+// (situation K3).
 func TestMCP_everyTool(t *testing.T) {
 	t.Parallel()
 	s := open(t)

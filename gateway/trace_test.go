@@ -32,7 +32,7 @@ func TestSpans(t *testing.T) {
 	for _, span := range s.spans.Ended() {
 		line := span.Name()
 		for _, a := range span.Attributes() {
-			line += fmt.Sprintf(" %s=%s", strings.TrimPrefix(string(a.Key), "polyphony."), a.Value.Emit())
+			line += fmt.Sprintf(" %s=%s", strings.TrimPrefix(string(a.Key), "polyphony."), a.Value.String())
 		}
 		if span.SpanContext().TraceID().String() != traceID || span.Parent().SpanID().String() != spanID {
 			line += " new"

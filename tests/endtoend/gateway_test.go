@@ -316,7 +316,8 @@ func TestGateway_address(t *testing.T) {
 }
 
 // TestStdio_orphan holds that the bridge ends with its client, and that only
-// the protocol stands on its standard output, whatever goes wrong.
+// the protocol stands on its standard output, whatever goes wrong (situations K1
+// and K5).
 func TestStdio_orphan(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir())

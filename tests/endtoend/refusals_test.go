@@ -435,7 +435,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestWorkspaceIDs tries to leave the data folder, or to hide in it.
+// TestWorkspaceIDs tries to leave the data folder, or to hide in it
+// (situation I1).
 func TestWorkspaceIDs(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()

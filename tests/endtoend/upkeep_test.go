@@ -158,7 +158,7 @@ func TestUpkeep_commands(t *testing.T) {
 }
 
 // TestUpkeep_exportImport exports, imports into an empty workspace twice, and
-// exports again: the same data, and the second import adds none.
+// exports again: the same data, and the second import adds none (situation J5).
 func TestUpkeep_exportImport(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
