@@ -172,7 +172,7 @@ func TestStore_UpdateFact(t *testing.T) {
 }
 
 // TestStore_DeleteFact follows a secret word through everything that is made of
-// a fact, and looks for it in the bytes of the files afterwards.
+// a fact, and looks for it in the bytes of the files afterwards (situation E5).
 func TestStore_DeleteFact(t *testing.T) {
 	t.Parallel()
 	const secret = "zanzibarquux"

@@ -163,7 +163,8 @@ func TestStore_RecordJudgement_refused(t *testing.T) {
 	}
 }
 
-// Below the floor nobody is asked, however the pair came to be suspected.
+// Below the floor nobody is asked, however the pair came to be suspected
+// (situation E13).
 func TestStore_Suspicion_floor(t *testing.T) {
 	t.Parallel()
 	s, _ := mustOpen(t)

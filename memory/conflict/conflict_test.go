@@ -201,6 +201,7 @@ func TestClassify_symmetric(t *testing.T) {
 	}
 }
 
+// Polarity is read from whole words and kept (situation E15).
 func TestClassify_negation(t *testing.T) {
 	t.Parallel()
 	check(t, apartFrom, "Deploy on Fridays.", "don't ever not deploy on Fridays")

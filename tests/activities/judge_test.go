@@ -134,7 +134,8 @@ func TestAskJudge(t *testing.T) {
 }
 
 // A judge that always says contradiction is not even asked about statements
-// that have nothing in common, and rows of other kinds are none of its business.
+// that have nothing in common, and rows of other kinds are none of its business
+// (situation E13).
 func TestAskJudge_notAsked(t *testing.T) {
 	t.Parallel()
 	court := newCourt(t, func(_ *bench, id string) string { return `{"id":"` + id + `","relation":"contradiction"}` })

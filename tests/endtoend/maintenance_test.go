@@ -3,6 +3,8 @@ package endtoend
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,20 +21,28 @@ import (
 // remember seeds a workspace with session items, without the worker.
 func remember(t testing.TB, folder, workspace string, items int) {
 	t.Helper()
-	s, err := memory.Open(t.Context(), folder, workspace, memory.Options{})
+	seed(t, folder, workspace, memory.Options{}, items, func(s *memory.Store, n int) error {
+		_, err := s.Remember(t.Context(), record.Remember{
+			Caller: caller(workspace), SessionID: "monday", Domain: "yard", Topic: fmt.Sprintf("shelf %d", n), Content: fmt.Sprintf("Shelf %d holds %d ropes", n, n%9+1),
+		})
+		return err
+	})
+}
+
+// seed writes n things into a workspace, many at once, without the worker.
+func seed(t testing.TB, folder, workspace string, opts memory.Options, n int, write func(*memory.Store, int) error) {
+	t.Helper()
+	s, err := memory.Open(t.Context(), folder, workspace, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 64)
-	for n := range items {
+	for i := range n {
 		turns <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turns }()
-			_, err := s.Remember(t.Context(), record.Remember{
-				Caller: caller(workspace), SessionID: "monday", Domain: "yard", Topic: fmt.Sprintf("shelf %d", n), Content: fmt.Sprintf("Shelf %d holds %d ropes", n, n%9+1),
-			})
-			if err != nil {
+			if err := write(s, i); err != nil {
 				t.Error(err)
 			}
 		})
@@ -41,6 +51,37 @@ func remember(t testing.TB, folder, workspace string, items int) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// neglect seeds a workspace in which every phase of a consolidation has
+// something to do: items to promote and items whose time is over, statements
+// that stand in two topics, facts whose validity ended and facts that faded.
+func neglect(t testing.TB, folder, workspace string, items int) {
+	t.Helper()
+	then := time.Now().Add(-90 * 24 * time.Hour)
+	weak := 0.2
+	seed(t, folder, workspace, memory.Options{Now: func() time.Time { return then }}, items, func(s *memory.Store, n int) error {
+		item := record.Remember{Caller: caller(workspace), SessionID: "monday", Domain: "yard", Topic: fmt.Sprintf("shelf %d", n), Content: fmt.Sprintf("Shelf %d holds %d ropes", n, n%9+1)}
+		fact := record.ProposeFact{Caller: caller(workspace), Domain: "yard", Topic: item.Topic, Content: item.Content}
+		var err error
+		switch n % 10 {
+		default:
+			_, err = s.Remember(t.Context(), item)
+		case 1: // says in another topic what its neighbour says
+			item.Topic, item.Content = "seen "+item.Topic, fmt.Sprintf("shelf %d holds %d ropes.", n-1, (n-1)%9+1)
+			_, err = s.Remember(t.Context(), item)
+		case 3:
+			item.TTLSeconds = 60
+			_, err = s.Remember(t.Context(), item)
+		case 5:
+			fact.ValidUntil = record.At(then.Add(time.Hour))
+			_, err = s.ProposeFact(t.Context(), fact)
+		case 7:
+			fact.MemoryType, fact.Confidence = "event", &weak
+			_, err = s.ProposeFact(t.Context(), fact)
+		}
+		return err
+	})
 }
 
 // TestConsolidate joins two calls to one run, and finds nothing to do the next
@@ -116,43 +157,66 @@ func TestConsolidate(t *testing.T) {
 	sameDump(t, "after the second harmonization", before, dump(t, folder, "operations", "meta"))
 }
 
-// TestConsolidate_killed kills the worker in the middle of a consolidation.
+// TestConsolidate_killed kills the worker at three pages of a consolidation
+// drawn from a seed. What it leaves and what it reports is what a run of the
+// same file that nobody disturbed leaves and reports, ids and times apart.
 func TestConsolidate_killed(t *testing.T) {
 	t.Parallel()
-	const items = 2000
-	data := t.TempDir()
-	folder := workspaceFolder(data, "yard")
-	remember(t, folder, "yard", items)
-	p := start(t, data)
+	const items, drawn = 3000, 7
 	in := record.Consolidate{Caller: caller("yard")}
-	ctx, cancel := context.WithCancel(timed(t))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = p.client().ConsolidateMemory(ctx, in, nil)
-	}()
-	eventually(t, time.Minute, "some pages are done", func() bool {
-		return len(rows(t, folder, "SELECT 1 FROM operations WHERE kind = 'consolidate'")) >= 3
-	})
+	left, data := t.TempDir(), t.TempDir()
+	neglect(t, workspaceFolder(left, "yard"), "yard", items)
+	if err := os.CopyFS(data, os.DirFS(left)); err != nil {
+		t.Fatal(err)
+	}
+	pages := func(data string) int {
+		return len(rows(t, workspaceFolder(data, "yard"), "SELECT 1 FROM operations WHERE kind = 'consolidate'"))
+	}
+	state := func(data string) []string {
+		return append(substance(t, workspaceFolder(data, "yard"), "yard"), rows(t, workspaceFolder(data, "yard"), "SELECT 'item ' || content || ': ' || state FROM session_items ORDER BY content, state")...)
+	}
+
+	p := start(t, left)
+	whole := must[record.ConsolidationReport](t)(p.client().ConsolidateMemory(timed(t), in, nil))
 	p.kill()
-	cancel()
-	<-done
-	promoted := one(t, folder, "SELECT count(*) FROM facts")
-	began := time.Now()
+	if whole.Promoted == 0 || whole.Merged == 0 || whole.Archived == 0 || whole.Expired == 0 {
+		t.Fatalf("a phase has nothing to do: %+v", whole)
+	}
+
+	// The last pages are left out, so that a run is still going when it is hit.
+	at := rand.New(rand.NewPCG(drawn, 1)).Perm(pages(left) - 4)[:3]
+	slices.Sort(at)
 	p = start(t, data)
+	for _, page := range at {
+		ctx, cancel := context.WithCancel(timed(t))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = p.client().ConsolidateMemory(ctx, in, nil)
+		}()
+		want := max(page, pages(data)) + 1
+		eventually(t, time.Minute, fmt.Sprintf("%d pages are done", want), func() bool { return pages(data) >= want })
+		p.kill()
+		cancel()
+		<-done
+		if one(t, workspaceFolder(data, "yard"), "SELECT count(*) FROM meta WHERE key = 'last_consolidated'") != "0" {
+			t.Fatalf("the run was over before the worker was killed at page %d", want)
+		}
+		t.Logf("killed with %d of %d pages done", pages(data), pages(left))
+		p = start(t, data)
+	}
+	began := time.Now()
 	report := must[record.ConsolidationReport](t)(p.client().ConsolidateMemory(timed(t), in, nil))
-	t.Logf("killed with %s of %d items promoted, complete %v after the restart", promoted, items, time.Since(began).Round(time.Millisecond))
-	if report.Promoted != items || report.ReMentioned != 0 {
-		t.Errorf("the joined run reports %+v, want %d promoted", report, items)
-	}
+	t.Logf("complete %v after the last restart", time.Since(began).Round(time.Millisecond))
 	p.kill()
-	wantSound(t, folder, "yard")
-	if got := one(t, folder, "SELECT count(*) || ' ' || count(DISTINCT content) || ' ' || max(mention_count) FROM facts"); got != "2000 2000 1" {
-		t.Errorf("facts, distinct ones and mentions are %s, want 2000 2000 1", got)
+	if got, want := asJSON(t, report), asJSON(t, whole); got != want {
+		t.Errorf("the killed run reports\n%s, the whole one\n%s", got, want)
 	}
-	if kept := rows(t, folder, "SELECT DISTINCT state FROM session_items"); !slices.Equal(kept, []string{"promoted"}) {
-		t.Errorf("the items are %q, want all promoted", kept)
+	sameDump(t, "the killed consolidation against the whole one", state(left), state(data))
+	if got, want := pages(data), pages(left); got != want {
+		t.Errorf("%d pages in the ledger, want %d", got, want)
 	}
+	wantSound(t, workspaceFolder(data, "yard"), "yard")
 }
 
 // TestConsolidate_cancelled cancels a consolidation at several of its pages.
