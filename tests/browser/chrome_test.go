@@ -138,6 +138,9 @@ func (b *tab) expect(text string) {
 // do runs actions, each of which waits for what it needs.
 func (b *tab) do(actions ...action) {
 	b.t.Helper()
+	// What was swapped in is only a plain link until the scripts have seen it;
+	// a program is quick enough to click on it before.
+	b.until(`!document.querySelector(".htmx-added, .htmx-swapping, .htmx-settling")`)
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
