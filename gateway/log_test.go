@@ -100,6 +100,11 @@ func TestLog_denied(t *testing.T) {
 			}
 		}
 	}
+	for _, called := range []string{`"tool":"get_my_notes"`, `"operation":"memory_fact.list"`} {
+		if !strings.Contains(s.log.String(), called) {
+			t.Errorf("no line has %s:\n%s", called, s.log)
+		}
+	}
 	if denied != 2 || strings.Contains(s.log.String(), "pretended") || strings.Contains(s.log.String(), secret) {
 		t.Errorf("%d were denied:\n%s", denied, s.log)
 	}

@@ -6,13 +6,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -20,7 +17,6 @@ import (
 
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/memory/record"
-	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 // policy is the Content-Security-Policy of every answer.
@@ -152,8 +148,7 @@ func (h *handler) visit(operation string, show func(*visit) error) http.HandlerF
 		ctx, span := gateway.StartSpan(ctx, h.Tracer, r.Header, "browser", operation)
 		v := &visit{Request: r, out: w, ctx: ctx, operation: operation}
 		err := h.run(v, show)
-		span.For(v.caller)
-		span.End(err)
+		span.End(v.caller, err)
 		if err != nil {
 			h.failed(v, err)
 		}
@@ -163,12 +158,7 @@ func (h *handler) visit(operation string, show func(*visit) error) http.HandlerF
 // run finds the caller and shows the page. A caller that is not let through is
 // nobody.
 func (h *handler) run(v *visit, show func(*visit) error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			h.Log.Error("a page panicked", "page", v.operation, "workspace", v.caller.Workspace, "agent", v.caller.Agent, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = record.Errorf(record.Unavailable, "", "internal error in the page")
-		}
-	}()
+	defer gateway.Recover(h.Log, "a page panicked", slog.String("page", v.operation), &v.caller, &err, "internal error in the page")
 	workspace := v.PathValue("workspace")
 	v.base = "/workspaces/" + url.PathEscape(workspace) + "/settings/memory"
 	caller, err := gateway.IdentityOf(v.ctx).Caller(record.Caller{Workspace: workspace})
@@ -229,13 +219,7 @@ func (h *handler) show(v *visit, status int, name string, p page, content any) e
 
 // failed shows an error; the cause stays in the log.
 func (h *handler) failed(v *visit, err error) {
-	var e *record.Error
-	if !errors.As(err, &e) {
-		e = record.Wrap(record.Unavailable, err, "the page cannot be shown now")
-	}
-	if cause := e.Unwrap(); cause != nil {
-		h.Log.Warn("a page failed", "page", v.operation, "workspace", v.caller.Workspace, "agent", v.caller.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
-	}
+	e := gateway.Failure(h.Log, "a page failed", slog.String("page", v.operation), v.caller, err, "the page cannot be shown now")
 	if shown := h.show(v, statusOf(e.Code), "error.html", page{Title: titleOf(e.Code)}, struct {
 		Title string
 		Error *record.Error

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -47,7 +48,7 @@ func (s *server) preambleResource(ctx context.Context, req *sdk.ReadResourceRequ
 func (s *server) preambleText(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra, task string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	caller, err := s.caller(session, extra, record.Caller{})
+	caller, err := s.caller(slog.String("resource", "preamble"), session, extra, record.Caller{})
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +59,7 @@ func (s *server) preambleText(ctx context.Context, session *sdk.ServerSession, e
 func (s *server) notesResource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	caller, err := s.caller(req.Session, req.Extra, record.Caller{})
+	caller, err := s.caller(slog.String("resource", "notes"), req.Session, req.Extra, record.Caller{})
 	if err != nil {
 		return nil, wireError(err)
 	}

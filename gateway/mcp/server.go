@@ -2,11 +2,8 @@ package mcp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
-	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 const (
@@ -113,8 +109,7 @@ func (s *server) call(ctx context.Context, t tool, req *sdk.CallToolRequest) (re
 	if err == nil {
 		res, err = out.result()
 	}
-	span.For(who)
-	span.End(err)
+	span.End(who, err)
 	s.Count(wireName(t.name), began, err)
 	if err != nil {
 		return s.failed(t.name, who, err)
@@ -124,12 +119,7 @@ func (s *server) call(ctx context.Context, t tool, req *sdk.CallToolRequest) (re
 
 // run finds the caller, checks the arguments and calls.
 func (s *server) run(ctx context.Context, t tool, req *sdk.CallToolRequest) (out answer, who record.Caller, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.Log.Error("a tool panicked", "tool", t.name, "workspace", who.Workspace, "agent", who.Agent, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			err = record.Errorf(record.Unavailable, "", "internal error in the tool")
-		}
-	}()
+	defer gateway.Recover(s.Log, "a tool panicked", slog.String("tool", t.name), &who, &err, "internal error in the tool")
 	args, err := t.params().Decode(req.Params.Arguments)
 	if err != nil {
 		return out, who, err
@@ -138,7 +128,7 @@ func (s *server) run(ctx context.Context, t tool, req *sdk.CallToolRequest) (out
 	if err != nil {
 		return out, who, err
 	}
-	if who, err = s.caller(req.Session, req.Extra, words); err != nil {
+	if who, err = s.caller(slog.String("tool", t.name), req.Session, req.Extra, words); err != nil {
 		return out, who, err
 	}
 	c := call{args: args, caller: who, memory: s.Memory, progress: progress(ctx, req)}
@@ -159,18 +149,15 @@ func headOf(extra *sdk.RequestExtra) http.Header {
 	return extra.Header
 }
 
-// caller completes the words of a call by the request's identity. An agent
-// without a name is called after its client. One that is not let through is
-// nobody.
-func (s *server) caller(session *sdk.ServerSession, extra *sdk.RequestExtra, words record.Caller) (record.Caller, error) {
+// caller completes the words of a call, of a tool or a resource, by the
+// request's identity. An agent without a name is called after its client. One
+// that is not let through is nobody.
+func (s *server) caller(what slog.Attr, session *sdk.ServerSession, extra *sdk.RequestExtra, words record.Caller) (record.Caller, error) {
 	id, err := s.Identify(headOf(extra))
 	if err == nil {
 		words, err = id.Caller(words)
 	}
-	if record.ErrorCode(err) == record.Unauthenticated {
-		// What the token says, not what the caller pretends.
-		s.Log.Warn("denied", "reason", "identity", "token", id.Token, "workspace", id.Workspace, "agent", id.Agent, "error", err)
-	}
+	gateway.Denied(s.Log, what, id, err)
 	if err != nil {
 		return record.Caller{}, err
 	}
@@ -202,13 +189,7 @@ func progress(ctx context.Context, req *sdk.CallToolRequest) func(done float64, 
 
 // failed makes the answer of a call that did not succeed.
 func (s *server) failed(name string, who record.Caller, err error) *sdk.CallToolResult {
-	var e *record.Error
-	if !errors.As(err, &e) {
-		e = record.Wrap(record.Unavailable, err, "the call failed")
-	}
-	if cause := e.Unwrap(); cause != nil {
-		s.Log.Warn("a tool failed", "tool", name, "workspace", who.Workspace, "agent", who.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
-	}
+	e := gateway.Failure(s.Log, "a tool failed", slog.String("tool", name), who, err, "the call failed")
 	return &sdk.CallToolResult{
 		IsError: true,
 		Content: []sdk.Content{&sdk.TextContent{Text: e.Error()}},

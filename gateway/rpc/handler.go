@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -18,7 +16,6 @@ import (
 	"github.com/polyphony-memory/polyphony/gateway"
 	"github.com/polyphony-memory/polyphony/gateway/internal/params"
 	"github.com/polyphony-memory/polyphony/memory/record"
-	"github.com/polyphony-memory/polyphony/workflows"
 )
 
 const (
@@ -188,8 +185,7 @@ func (h *handler) one(ctx context.Context, from source, raw json.RawMessage) *re
 	if known {
 		ctx, span := gateway.StartSpan(ctx, h.Tracer, from.head, "rpc", o.name)
 		out, who, err = h.run(ctx, from.identity, o, req.Params)
-		span.For(who)
-		span.End(err)
+		span.End(who, err)
 		h.Count(o.name, began, err)
 	}
 	switch {
@@ -211,12 +207,7 @@ func validID(id json.RawMessage) bool {
 // run finds the caller, checks the arguments and calls. A caller that is not
 // let through is nobody.
 func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw json.RawMessage) (out json.RawMessage, who record.Caller, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			h.Log.Error("an operation panicked", "operation", o.name, "workspace", who.Workspace, "agent", who.Agent, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			err = record.Errorf(record.Unavailable, "", "internal error in the operation")
-		}
-	}()
+	defer gateway.Recover(h.Log, "an operation panicked", slog.String("operation", o.name), &who, &err, "internal error in the operation")
 	args, err := o.params().Decode(raw)
 	if err != nil {
 		return nil, who, err
@@ -226,9 +217,7 @@ func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw
 	if err == nil {
 		c.caller, err = id.Caller(words)
 	}
-	if record.ErrorCode(err) == record.Unauthenticated {
-		h.Log.Warn("denied", "reason", "identity", "operation", o.name, "token", id.Token, "workspace", id.Workspace, "agent", id.Agent, "error", err)
-	}
+	gateway.Denied(h.Log, slog.String("operation", o.name), id, err)
 	if err != nil {
 		return nil, who, err
 	}
@@ -249,13 +238,7 @@ func (h *handler) run(ctx context.Context, id gateway.Identity, o operation, raw
 
 // failed answers a call that did not succeed; the cause stays in the log.
 func (h *handler) failed(id json.RawMessage, name string, who record.Caller, err error) *response {
-	var e *record.Error
-	if !errors.As(err, &e) {
-		e = record.Wrap(record.Unavailable, err, "the call failed")
-	}
-	if cause := e.Unwrap(); cause != nil {
-		h.Log.Warn("an operation failed", "operation", name, "workspace", who.Workspace, "agent", who.Agent, "workflow", workflows.IDOf(err), "code", string(e.Code), "cause", cause.Error())
-	}
+	e := gateway.Failure(h.Log, "an operation failed", slog.String("operation", name), who, err, "the call failed")
 	return refusal(id, e)
 }
 
