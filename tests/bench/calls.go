@@ -12,6 +12,7 @@ import (
 
 	"github.com/polyphony-memory/polyphony/memory/record"
 	"github.com/polyphony-memory/polyphony/tests/bench/corpus"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 	"github.com/polyphony-memory/polyphony/workflows"
 )
 
@@ -30,26 +31,11 @@ func benchCalls(ctx context.Context, dir string) error {
 }
 
 func tellCalls(ctx context.Context, t client.Client, c *workflows.Client) error {
-	const ws, facts, page = "calls", 300, 100
+	const ws, facts = "calls", 300
 	who := record.Caller{Workspace: ws, Agent: "agent-1", Role: "coder"}
 	words := corpus.New(21)
 	source := fmt.Sprintf("%064x", 1)
-	imported, _, err := c.BeginImport(ctx, who, source)
-	if err != nil {
-		return err
-	}
-	for p := range facts / page {
-		var items []record.ProposeFact
-		for i := range page {
-			one := words.Proposal(ws, p*page+i, facts)
-			one.Caller = record.Caller{}
-			items = append(items, one)
-		}
-		if _, err := imported.Page(ctx, workflows.ImportPage{Page: p, Items: items}); err != nil {
-			return err
-		}
-	}
-	if _, err := imported.Finish(ctx); err != nil {
+	if _, err := load.Import(ctx, c, who, source, words, facts); err != nil {
 		return err
 	}
 	keyed := func(kind string) (record.Caller, string) {
@@ -71,7 +57,7 @@ func tellCalls(ctx context.Context, t client.Client, c *workflows.Client) error 
 	proposal := words.Proposal(ws, facts, facts)
 	caller, id := keyed(record.KindProposeFact)
 	proposal.Caller = caller
-	_, err = c.ProposeFact(ctx, proposal)
+	_, err := c.ProposeFact(ctx, proposal)
 	if err := tell("propose", id, 1, err); err != nil {
 		return err
 	}

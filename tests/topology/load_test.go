@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/polyphony-memory/polyphony/memory/record"
+	"github.com/polyphony-memory/polyphony/tests/bench/load"
 	"github.com/polyphony-memory/polyphony/workflows"
 )
 
@@ -196,7 +197,6 @@ func stats(agents []*agent, from, to time.Time) string {
 	if len(took) == 0 {
 		return "no calls"
 	}
-	slices.Sort(took)
-	at := func(p int) time.Duration { return took[min(len(took)-1, len(took)*p/100)].Round(time.Millisecond) }
+	at := func(p float64) time.Duration { return load.Percentile(took, p).Round(time.Millisecond) }
 	return fmt.Sprintf("%d calls, p50 %v, p95 %v, longest %v", len(took), at(50), at(95), at(100))
 }

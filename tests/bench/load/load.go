@@ -40,9 +40,6 @@ type Row struct {
 	P50, P95, P99 time.Duration
 }
 
-// Callers are how many call at once, one measurement after the other.
-func Callers() []int { return []int{1, 8, 64} }
-
 // Run fills the workspaces and has 1, 8 and 64 callers propose, dispatch and
 // search by words, each for a window and without rest.
 func Run(ctx context.Context, client *workflows.Client, window time.Duration) ([]Row, error) {
@@ -78,7 +75,7 @@ func Run(ctx context.Context, client *workflows.Client, window time.Duration) ([
 			return err
 		}},
 	} {
-		for _, n := range Callers() {
+		for _, n := range []int{1, 8, 64} {
 			row, err := measure(ctx, n, window, func(ctx context.Context, caller int, words *corpus.Corpus, rng *rand.Rand) error {
 				ws := workspace(caller)
 				who := record.Caller{Workspace: ws, Agent: fmt.Sprintf("agent-%d", caller)}
@@ -102,27 +99,36 @@ func fill(ctx context.Context, client *workflows.Client) (map[string][]string, e
 	asked := map[string][]string{}
 	for w := range workspaces {
 		ws := workspace(w)
-		words := corpus.New(uint64(100 + w))
-		in, _, err := client.BeginImport(ctx, record.Caller{Workspace: ws, Agent: "importer"}, fmt.Sprintf("%064x", w+1))
+		var err error
+		asked[ws], err = Import(ctx, client, record.Caller{Workspace: ws, Agent: "importer"}, fmt.Sprintf("%064x", w+1), corpus.New(uint64(100+w)), facts)
 		if err != nil {
-			return nil, err
-		}
-		for p := range facts / page {
-			items := make([]record.ProposeFact, page)
-			for i := range items {
-				items[i] = words.Proposal(ws, p*page+i, facts)
-				items[i].Caller = record.Caller{}
-				asked[ws] = append(asked[ws], items[i].Content)
-			}
-			if _, err := in.Page(ctx, workflows.ImportPage{Page: p, Items: items}); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := in.Finish(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return asked, nil
+}
+
+// Import brings n statements, a multiple of a hundred, into the caller's
+// workspace as what a source holds, a hundred to a call, and returns them.
+func Import(ctx context.Context, client *workflows.Client, caller record.Caller, source string, words *corpus.Corpus, n int) ([]string, error) {
+	in, _, err := client.BeginImport(ctx, caller, source)
+	if err != nil {
+		return nil, err
+	}
+	var said []string
+	for p := range n / page {
+		items := make([]record.ProposeFact, page)
+		for i := range items {
+			items[i] = words.Proposal(caller.Workspace, p*page+i, n)
+			items[i].Caller = record.Caller{}
+			said = append(said, items[i].Content)
+		}
+		if _, err := in.Page(ctx, workflows.ImportPage{Page: p, Items: items}); err != nil {
+			return nil, err
+		}
+	}
+	_, err = in.Finish(ctx)
+	return said, err
 }
 
 // measure has callers call without rest for a window and what comes before it.
