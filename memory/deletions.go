@@ -60,17 +60,25 @@ func (t *tx) deleteFact(f *fact) error {
 	if err != nil {
 		return err
 	}
+	own, err := t.beliefsOf([]*fact{f})
+	if err != nil {
+		return err
+	}
 	for _, derived := range []struct {
 		query string
 		args  []any
 	}{
-		// The statement of a belief is a copy of one of its facts'.
-		{"DELETE FROM beliefs WHERE id IN (SELECT belief_id FROM belief_facts WHERE fact_id = ?) AND statement = ?", []any{f.ID, f.Content}},
 		{"DELETE FROM session_items WHERE fact_id = ? OR content = ? OR id IN (SELECT value FROM json_each(?))", []any{f.ID, f.Content, string(sources)}},
 		{"UPDATE fact_events SET reason = '' WHERE other = ?", []any{f.ID}},
 		{"DELETE FROM facts WHERE id = ?", []any{f.ID}},
 	} {
 		if err := t.exec(derived.query, derived.args...); err != nil {
+			return err
+		}
+	}
+	for _, b := range own {
+		// Its statement is a copy of one of its facts'.
+		if _, _, err := t.align(b.ID, true); err != nil {
 			return err
 		}
 	}

@@ -136,8 +136,8 @@ func (t *tx) keepVersion(f *fact, reason string) error {
 }
 
 // followText makes what was made of the old text anew: index, edges, vector, and
-// the belief that quotes it. Whether others still agree, the next harmonization
-// finds out.
+// the belief that rests on it. Which others agree with the new text, the next
+// harmonization finds out.
 func (t *tx) followText(f, edited *fact) error {
 	name, err := t.unindex(f)
 	if err != nil {
@@ -152,9 +152,7 @@ func (t *tx) followText(f, edited *fact) error {
 			return err
 		}
 	}
-	err = t.exec("UPDATE beliefs SET statement = ?, topic = ?, updated_at = ?, version = version + 1 WHERE id IN (SELECT belief_id FROM belief_facts WHERE fact_id = ?) AND statement = ?",
-		edited.Content, edited.Topic, t.now.Micros(), f.ID, f.Content)
-	if err != nil {
+	if err := t.alignEdited(edited); err != nil {
 		return err
 	}
 	if err := t.link(edited, text.QueryTerms(edited.Content)); err != nil {

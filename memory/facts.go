@@ -48,6 +48,8 @@ const fromFacts = ` FROM facts f JOIN domains d ON d.id = f.domain_id `
 // on the time of asking.
 const current = `f.superseded_at = 0 AND f.archived_at = 0`
 
+// scanFact reads a row of factColumns. A row that is there but unreadable comes
+// with StoreCorrupt and what could be read.
 func scanFact(r scanner) (*fact, error) {
 	var f fact
 	var repo, name, sources string
@@ -64,7 +66,7 @@ func scanFact(r scanner) (*fact, error) {
 	f.LastRecalledAt, f.LastMentionedAt = record.FromMicros(recalled), record.FromMicros(mentioned)
 	f.CreatedAt, f.UpdatedAt, f.ArchivedAt = record.FromMicros(created), record.FromMicros(updated), record.FromMicros(archived)
 	if err := json.Unmarshal([]byte(sources), &f.SourceObservationIDs); err != nil {
-		return nil, record.Wrap(record.StoreCorrupt, err, "fact %s has unreadable sources", f.ID)
+		return &f, record.Wrap(record.StoreCorrupt, err, "fact %s has unreadable sources", f.ID)
 	}
 	return &f, nil
 }

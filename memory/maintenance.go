@@ -1,13 +1,10 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,8 +52,8 @@ func (s *Store) ConsolidatePage(ctx context.Context, req record.MaintenancePage)
 	}
 	return apply(ctx, s, record.KindConsolidate, req, func(t *tx) (record.ConsolidationPage, error) {
 		var page record.ConsolidationPage
-		page.Report.Skipped = []string{}
-		last, n := found.last, len(found.facts)
+		page.Report.Skipped = append([]string{}, found.skipped...)
+		last, n := found.last, found.rows
 		if req.Phase == record.PhaseMerge {
 			page.Report.Considered = n
 			err = t.mergePairs(req, found.pairs, &page.Report)
@@ -93,13 +90,13 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 	case record.PhasePromote:
 		return t.promoteItems(req, after, report)
 	case record.PhaseExpireFacts:
-		return t.eachFact(req, after, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
+		return t.eachFact(req, after, report, "f.valid_until <> 0 AND f.valid_until <= ?", func(f *fact) error {
 			report.Expired++
 			report.Would.Add(change(req, "expired", f, "", "its validity ended")...)
 			return t.archive(f, "expired", "its validity ended")
 		})
 	case record.PhaseArchive:
-		return t.eachFact(req, after, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
+		return t.eachFact(req, after, report, `(f.valid_until = 0 OR f.valid_until > ?) AND f.confidence < 0.5 AND f.recall_count = 0
 			AND f.memory_type NOT IN ('instruction', 'preference', 'profile', 'relationship')
 			AND NOT EXISTS (SELECT 1 FROM belief_facts b WHERE b.fact_id = f.id)
 			AND NOT EXISTS (SELECT 1 FROM facts s WHERE s.superseded_by = f.id)
@@ -117,18 +114,18 @@ func (t *tx) consolidate(req record.MaintenancePage, after int64, report *record
 
 // eachFact runs do over the page of active facts that meet where, which takes
 // the time as its one argument, oldest first.
-func (t *tx) eachFact(req record.MaintenancePage, after int64, where string, do func(*fact) error) (last int64, n int, err error) {
-	facts, err := pageOfFacts(t, req, after, where)
+func (t *tx) eachFact(req record.MaintenancePage, after int64, report *record.ConsolidationReport, where string, do func(*fact) error) (last int64, n int, err error) {
+	page, err := pageOfFacts(t, req, after, where)
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, f := range facts {
-		last = f.seq
+	report.Skipped = append(report.Skipped, page.skipped...)
+	for _, f := range page.facts {
 		if err := do(f); err != nil {
 			return 0, 0, err
 		}
 	}
-	return last, len(facts), nil
+	return page.last, page.rows, nil
 }
 
 func (t *tx) keptItems(req record.MaintenancePage, after int64, where string) ([]Row[sessionItem], error) {
@@ -217,22 +214,30 @@ func (t *tx) promote(item sessionItem) (record.ProposeFactResult, error) {
 }
 
 // mergePairs retires the later of each two duplicates in different topics, or
-// the weaker. A pair of which a side is gone or has changed is passed over.
+// the weaker. A side that was merged meanwhile is stood for by what it was
+// merged into, when that is a duplicate too; a pair of which a side is gone
+// otherwise, or has changed, is passed over.
 func (t *tx) mergePairs(req record.MaintenancePage, pairs []pair, report *record.ConsolidationReport) error {
 	for _, p := range pairs {
-		if p.a.topicKey == p.b.topicKey {
-			continue
-		}
-		f, err := t.stillActive(p.a)
+		f, err := t.standing(p.a)
 		if err != nil {
 			return err
 		}
-		o, err := t.stillActive(p.b)
+		o, err := t.standing(p.b)
 		if err != nil {
 			return err
 		}
-		if f == nil || o == nil {
+		if f == nil || o == nil || f.topicKey == o.topicKey {
 			continue
+		}
+		verdict := p.verdict
+		if f.seq != p.a.seq || o.seq != p.b.seq {
+			if verdict = conflict.Compare(f.statement(), o.statement()); verdict.Relation != conflict.Duplicate {
+				continue
+			}
+		}
+		if o.seq < f.seq {
+			f, o = o, f
 		}
 		winner, loser := f, o
 		if strength(o.Confidence, o.Veracity) > strength(f.Confidence, f.Veracity)+strengthTolerance {
@@ -245,11 +250,11 @@ func (t *tx) mergePairs(req record.MaintenancePage, pairs []pair, report *record
 		if kept {
 			continue
 		}
-		reason := "the same statement in another topic: " + p.verdict.Reason
+		reason := "the same statement in another topic: " + verdict.Reason
 		if err := t.supersede(loser, winner, record.ConflictMerged, reason); err != nil {
 			return err
 		}
-		if _, err := t.conflictRow(record.ConflictMerged, winner.ID, loser.ID, winner.ID, loser.ID, p.verdict.Rule, reason); err != nil {
+		if _, err := t.conflictRow(record.ConflictMerged, winner.ID, loser.ID, winner.ID, loser.ID, verdict.Rule, reason); err != nil {
 			return err
 		}
 		err = t.exec("UPDATE facts SET mention_count = mention_count + ?, confidence = max(confidence, ?), version = version + 1 WHERE seq = ?", loser.MentionCount, loser.Confidence, winner.seq)
@@ -265,9 +270,30 @@ func (t *tx) mergePairs(req record.MaintenancePage, pairs []pair, report *record
 // stillActive reads a fact again; nil when it is no longer active, or says
 // something else by now.
 func (t *tx) stillActive(f *fact) (*fact, error) {
-	now, err := scanFact(t.row("SELECT "+factColumns+fromFacts+"WHERE f.seq = ? AND "+current, f.seq))
+	now, err := scanSound(t.row("SELECT "+factColumns+fromFacts+"WHERE f.seq = ? AND "+current, f.seq))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (now.Expired(t.now) || now.Content != f.Content || now.topicKey != f.topicKey) {
 		return nil, nil
+	}
+	if err == nil {
+		now.parsed = f.parsed
+	}
+	return now, err
+}
+
+// standing is stillActive, and for a fact that was merged the active one that
+// it was merged into, over several merges.
+func (t *tx) standing(f *fact) (*fact, error) {
+	now, err := t.stillActive(f)
+	for hops := 0; err == nil && now == nil && hops < lookWindow; hops++ {
+		var next *fact
+		next, err = scanSound(t.row("SELECT "+factColumns+" FROM facts l JOIN facts f ON f.id = l.superseded_by JOIN domains d ON d.id = f.domain_id WHERE l.seq = ? AND l.superseded_kind = ?", f.seq, record.ConflictMerged))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
+		}
+		if err == nil {
+			f = next
+			now, err = t.stillActive(f)
+		}
 	}
 	return now, err
 }
@@ -293,148 +319,24 @@ func (s *Store) HarmonizePage(ctx context.Context, req record.MaintenancePage) (
 	return apply(ctx, s, record.KindHarmonize, req, func(t *tx) (record.HarmonizationPage, error) {
 		var page record.HarmonizationPage
 		var err error
+		page.Report.Skipped = []string{}
 		switch req.Phase {
 		case record.PhaseBeliefs:
-			page.Report.Considered = len(found.facts)
-			if err = t.harmonize(req, found, &page.Report); err == nil && len(found.facts) == req.Limit {
+			page.Report.Considered, page.Report.Skipped = found.rows, append(page.Report.Skipped, found.skipped...)
+			if err = t.harmonize(req, found, &page.Report); err == nil && found.rows == req.Limit {
 				page.Next = strconv.FormatInt(found.last, 10)
 			}
 		case record.PhasePrune:
-			err = t.pruneBeliefs(&page.Report)
+			err = t.pruneBeliefs(req, &page.Report)
 		case record.PhaseFinish:
 			err = t.finish("harmonized")
 		default:
 			err = record.Errorf(record.InvalidArgument, "phase", "unknown phase %q", req.Phase)
 		}
 		r := page.Report
-		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened+r.ConflictsClosed == 0
+		t.discard = req.DryRun || req.Phase != record.PhaseFinish && r.BeliefsCreated+r.BeliefsUpdated+r.BeliefsRemoved+r.ConflictsOpened == 0
 		return page, err
 	})
-}
-
-// holders returns the distinct agents that stated or mentioned the facts.
-func (t *tx) holders(facts []*fact) ([]string, error) {
-	ids := make([]string, len(facts))
-	for i, f := range facts {
-		ids[i] = f.ID
-	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := t.query(`SELECT DISTINCT e.agent FROM json_each(?) j JOIN facts f ON f.id = j.value JOIN fact_events e ON e.fact = f.seq
-		WHERE e.kind IN ('created', 're-mentioned') AND e.agent <> '' ORDER BY e.agent`, string(list))
-	return collect(rows, err, scanOne[string])
-}
-
-// harmonize looks at the facts of a page and what stands around each: its
-// cluster of agreeing facts becomes a belief when at least two agents hold it,
-// and a fact of other agents that opposes it opens a row.
-func (t *tx) harmonize(req record.MaintenancePage, found factPage, report *record.HarmonizationReport) error {
-	around := map[int64][]pair{}
-	for _, p := range found.pairs {
-		around[p.a.seq] = append(around[p.a.seq], p)
-	}
-	for _, f := range found.facts {
-		f, err := t.stillActive(f)
-		if err != nil {
-			return err
-		}
-		if f == nil {
-			continue
-		}
-		cluster := []*fact{f}
-		for _, p := range around[f.seq] {
-			o, err := t.stillActive(p.b)
-			if err != nil {
-				return err
-			}
-			if o == nil {
-				continue
-			}
-			if p.verdict.Relation == conflict.Duplicate {
-				cluster = append(cluster, o)
-			} else if o.seq > f.seq {
-				opened := report.ConflictsOpened
-				if err := t.oppose(f, related{o, p.verdict}, report); err != nil {
-					return err
-				}
-				if report.ConflictsOpened > opened {
-					report.Would.Add(change(req, "conflict", f, o.ID, p.verdict.Reason)...)
-				}
-			}
-		}
-		slices.SortFunc(cluster, func(a, b *fact) int { return cmp.Compare(a.seq, b.seq) })
-		if cluster[0] == f {
-			// The oldest of a cluster stands for it; the others pass.
-			known := report.BeliefsCreated + report.BeliefsUpdated
-			if err := t.believe(cluster, report); err != nil {
-				return err
-			}
-			if report.BeliefsCreated+report.BeliefsUpdated > known {
-				report.Would.Add(change(req, "belief", f, "", fmt.Sprintf("held by several agents in %d facts", len(cluster)))...)
-			}
-		}
-	}
-	return nil
-}
-
-// believe makes or updates the belief of a cluster that several agents hold.
-func (t *tx) believe(cluster []*fact, report *record.HarmonizationReport) error {
-	agents, err := t.holders(cluster)
-	if err != nil || len(agents) < 2 {
-		return err
-	}
-	mean := 0.0
-	ids := make([]string, len(cluster))
-	for i, f := range cluster {
-		mean += f.Confidence / float64(len(cluster))
-		ids[i] = f.ID
-	}
-	slices.Sort(ids)
-	confidence := math.Min(0.95, math.Max(0.5, mean+math.Min(0.2, 0.1*float64(len(agents)-1))))
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	held, err := json.Marshal(agents)
-	if err != nil {
-		return err
-	}
-	rows, err := t.query(`SELECT b.id, b.domain_id, '', '', b.topic, b.statement, b.confidence, b.agents, b.version, b.created_at, b.updated_at,
-		  (SELECT json_group_array(fact_id) FROM (SELECT fact_id FROM belief_facts m WHERE m.belief_id = b.id ORDER BY fact_id))
-		FROM beliefs b WHERE b.id IN (SELECT m.belief_id FROM json_each(?) j JOIN belief_facts m ON m.fact_id = j.value) ORDER BY b.created_at, b.id LIMIT 1`, string(list))
-	existing, err := collect(rows, err, func(r scanner) (record.Belief, error) {
-		b, _, err := scanBelief(r)
-		return b, err
-	})
-	if err != nil {
-		return err
-	}
-	first := cluster[0]
-	var id string
-	if len(existing) > 0 {
-		b := existing[0]
-		if slices.Equal(b.FactIDs, ids) && slices.Equal(b.Agents, agents) && math.Abs(b.Confidence-confidence) < strengthTolerance && b.Statement == first.Content {
-			return nil
-		}
-		id = b.ID
-		report.BeliefsUpdated++
-		err = t.exec("UPDATE beliefs SET topic = ?, statement = ?, confidence = ?, agents = ?, version = version + 1, updated_at = ? WHERE id = ?", first.Topic, first.Content, confidence, string(held), t.now.Micros(), id)
-	} else {
-		if id, err = newID(); err != nil {
-			return err
-		}
-		report.BeliefsCreated++
-		err = t.exec("INSERT INTO beliefs (id, domain_id, topic, statement, confidence, agents, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)", id, first.domainID, first.Topic, first.Content, confidence, string(held), t.now.Micros(), t.now.Micros())
-	}
-	if err != nil {
-		return err
-	}
-	if err := t.exec("DELETE FROM belief_facts WHERE belief_id = ?", id); err != nil {
-		return err
-	}
-	return t.exec("INSERT INTO belief_facts (fact_id, belief_id) SELECT value, ? FROM json_each(?) WHERE true ON CONFLICT (fact_id) DO UPDATE SET belief_id = excluded.belief_id", id, string(list))
 }
 
 // oppose opens a row between facts that different agents hold, unless the pair
@@ -462,35 +364,6 @@ func (t *tx) oppose(f *fact, r related, report *record.HarmonizationReport) erro
 	}
 	report.ConflictsOpened++
 	return nil
-}
-
-// pruneBeliefs lets go of facts that are no longer current, and of beliefs
-// that fewer than two agents hold then.
-func (t *tx) pruneBeliefs(report *record.HarmonizationReport) error {
-	err := t.exec(`DELETE FROM belief_facts WHERE fact_id IN (SELECT m.fact_id FROM belief_facts m JOIN facts f ON f.id = m.fact_id
-		WHERE NOT (`+current+`) OR f.valid_until <> 0 AND f.valid_until <= ?)`, t.now.Micros())
-	if err != nil {
-		return err
-	}
-	n, err := t.affected(`DELETE FROM beliefs WHERE id IN (SELECT b.id FROM beliefs b WHERE
-		(SELECT count(DISTINCT e.agent) FROM belief_facts m JOIN facts f ON f.id = m.fact_id JOIN fact_events e ON e.fact = f.seq
-		 WHERE m.belief_id = b.id AND e.kind IN ('created', 're-mentioned') AND e.agent <> '') < 2)`)
-	report.BeliefsRemoved += int(n)
-	return err
-}
-
-func scanBelief(r scanner) (b record.Belief, domain int64, err error) {
-	var repo, name, agents, facts string
-	var created, updated int64
-	err = r.Scan(&b.ID, &domain, &repo, &name, &b.Topic, &b.Statement, &b.Confidence, &agents, &b.Version, &created, &updated, &facts)
-	if err != nil {
-		return b, 0, err
-	}
-	b.Domain, b.CreatedAt, b.UpdatedAt = fullName(repo, name), record.FromMicros(created), record.FromMicros(updated)
-	if err := errors.Join(json.Unmarshal([]byte(agents), &b.Agents), json.Unmarshal([]byte(facts), &b.FactIDs)); err != nil {
-		return b, 0, record.Wrap(record.StoreCorrupt, err, "belief %s is unreadable", b.ID)
-	}
-	return b, domain, nil
 }
 
 // finish notes when a maintenance run ended; kind is "consolidated" or

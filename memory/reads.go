@@ -359,14 +359,12 @@ func (v *View) BelievedAt(seqs []int64) (map[int64]float64, error) {
 // Beliefs lists what several agents hold, in scope, by domain, then oldest
 // first.
 func (v *View) Beliefs(scope Scope) ([]record.Belief, error) {
-	rows, err := v.query(`SELECT b.id, b.domain_id, d.repo, d.name, b.topic, b.statement, b.confidence, b.agents, b.version, b.created_at, b.updated_at,
-		  (SELECT json_group_array(fact_id) FROM (SELECT fact_id FROM belief_facts m WHERE m.belief_id = b.id ORDER BY fact_id))
-		FROM beliefs b JOIN domains d ON d.id = b.domain_id ORDER BY d.repo, d.name_key, b.created_at, b.id`)
+	rows, err := v.query("SELECT " + beliefColumns + fromBeliefs + "ORDER BY d.repo, d.name_key, b.created_at, b.id")
 	out := []record.Belief{}
 	_, err = collect(rows, err, func(r scanner) (struct{}, error) {
-		b, domain, err := scanBelief(r)
-		if err == nil && !scope.Hidden(domain) {
-			out = append(out, b)
+		b, err := scanBelief(r)
+		if err == nil && !scope.Hidden(b.domainID) {
+			out = append(out, b.Belief)
 		}
 		return struct{}{}, err
 	})

@@ -284,6 +284,11 @@ func TestMaintenance_sourceGoesMeanwhile(t *testing.T) {
 			_, err := s.DeleteFact(t.Context(), record.DeleteFact{Caller: caller, FactID: id})
 			return err
 		},
+		"edited": func(s *Store, id string) error {
+			says := "Nobody knows where the walrus sleeps"
+			_, err := s.UpdateFact(t.Context(), record.UpdateFact{Caller: caller, FactID: id, ExpectedVersion: 1, Content: &says})
+			return err
+		},
 		"superseded": func(s *Store, id string) error {
 			next := mustPropose(t, s, req("successors", "Nobody knows where the walrus sleeps")).FactID
 			_, err := s.SupersedeFact(t.Context(), record.SupersedeFact{Caller: caller, Old: id, New: next})

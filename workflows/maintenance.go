@@ -63,6 +63,9 @@ type HarmonizeInput struct {
 
 // HarmonizeMemory finds what several agents hold, and where they disagree.
 func HarmonizeMemory(ctx workflow.Context, in HarmonizeInput) (record.HarmonizationReport, error) {
+	if in.Report.Skipped == nil {
+		in.Report.Skipped = []string{}
+	}
 	again, err := maintain(ctx, &in.Progress, record.HarmonizationPhases(), func(req record.MaintenancePage) (string, error) {
 		req.Caller, req.DryRun = withKey(in.Caller, req.Key), in.DryRun
 		out, err := page[record.HarmonizationPage](ctx, ActivityHarmonize, req)

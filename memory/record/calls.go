@@ -1,5 +1,7 @@
 package record
 
+import "slices"
+
 // Caller says who calls and where; every request carries one.
 type Caller struct {
 	// Workspace is 1 to 64 of a-z 0-9 . _ -, starting with a letter or digit.
@@ -418,15 +420,21 @@ func (r *ConsolidationReport) Add(o ConsolidationReport) {
 	r.Expired += o.Expired
 	r.Conflicts += o.Conflicts
 	r.Would.Add(o.Would...)
-	for _, s := range o.Skipped {
-		if len(r.Skipped) < maxSkipped {
-			r.Skipped = append(r.Skipped, s)
-		}
-	}
+	r.Skipped = addSkipped(r.Skipped, o.Skipped)
 }
 
 // maxSkipped bounds the skipped items that a report lists.
 const maxSkipped = 100
+
+// addSkipped adds what was skipped, each once however many phases met it.
+func addSkipped(have, more []string) []string {
+	for _, s := range more {
+		if len(have) < maxSkipped && !slices.Contains(have, s) {
+			have = append(have, s)
+		}
+	}
+	return have
+}
 
 // ConsolidationPage is the outcome of one page; an empty Next ends its phase.
 type ConsolidationPage struct {
@@ -449,7 +457,8 @@ type HarmonizationReport struct {
 	BeliefsUpdated  int `json:"beliefs_updated"`
 	BeliefsRemoved  int `json:"beliefs_removed"`
 	ConflictsOpened int `json:"conflicts_opened"`
-	ConflictsClosed int `json:"conflicts_closed"`
+	// Skipped are facts that could not be taken, in words.
+	Skipped []string `json:"skipped"`
 	// Would lists what a dry run would do; a real run leaves it empty.
 	Would Changes `json:"would,omitempty"`
 }
@@ -461,7 +470,7 @@ func (r *HarmonizationReport) Add(o HarmonizationReport) {
 	r.BeliefsUpdated += o.BeliefsUpdated
 	r.BeliefsRemoved += o.BeliefsRemoved
 	r.ConflictsOpened += o.ConflictsOpened
-	r.ConflictsClosed += o.ConflictsClosed
+	r.Skipped = addSkipped(r.Skipped, o.Skipped)
 	r.Would.Add(o.Would...)
 }
 

@@ -46,10 +46,14 @@ func consolidated(o *output, r record.ConsolidationReport, dryRun bool) {
 	} else {
 		o.line("  %d promoted, %d re-mentioned, %d merged, %d archived, %d expired, %s", r.Promoted, r.ReMentioned, r.Merged, r.Archived, r.Expired, count(r.Conflicts, "conflict", "conflicts"))
 	}
-	for _, s := range r.Skipped {
+	skipped(o, r.Skipped)
+	wouldChange(o, r.Would)
+}
+
+func skipped(o *output, reasons []string) {
+	for _, s := range reasons {
 		o.line("  skipped: %s", brief(s))
 	}
-	wouldChange(o, r.Would)
 }
 
 // wouldChange lists what a dry run would do.
@@ -90,10 +94,14 @@ func (a *app) harmonize() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if out.Skipped == nil {
+				out.Skipped = []string{}
+			}
 			return a.emit(out, func(o *output) {
 				o.line("%s %s considered", o.bold(heading("Harmonized:", in.DryRun)), count(out.Considered, "fact", "facts"))
 				o.line("  beliefs: %d created, %d updated, %d removed", out.BeliefsCreated, out.BeliefsUpdated, out.BeliefsRemoved)
-				o.line("  conflicts between agents: %d opened, %d closed", out.ConflictsOpened, out.ConflictsClosed)
+				o.line("  conflicts between agents: %d opened", out.ConflictsOpened)
+				skipped(o, out.Skipped)
 				wouldChange(o, out.Would)
 			})
 		},
